@@ -1,0 +1,199 @@
+"""The engine as the gateway sees it: requests in, PCM frames out. Imports neither torch nor SGLang.
+
+One request speaks one segment. Its sound comes back as `Frames`, in order and without gaps, and ends
+with exactly one `Finished`; a failure raises an `EngineError` out of the iterator instead. Nothing is
+remembered between requests: history travels with each request as text and codes, so any worker of
+any machine can take the next segment of a dialogue.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class EngineError(Exception):
+    """The engine could not do what was asked. `retryable`: the same request may succeed later."""
+
+    retryable = False
+
+
+class InvalidRequestError(EngineError):
+    """The request itself is wrong (empty text, too long, bad codes): repeating it cannot help."""
+
+
+class UnknownVoiceError(InvalidRequestError):
+    """No voice of this name is registered."""
+
+
+class EngineOverloadedError(EngineError):
+    """Admission refused: every stream slot and the waiting line are taken."""
+
+    retryable = True
+
+
+class EngineUnavailableError(EngineError):
+    """The worker is not up, or died while it held the request."""
+
+    retryable = True
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What the loaded checkpoint is and what the worker can hold."""
+
+    checkpoint: str
+    sample_rate_hz: int
+    frame_samples: int
+    num_codebooks: int
+    max_streams: int
+    max_frames: int
+    voices: tuple[str, ...]
+
+    @property
+    def frame_ms(self) -> float:
+        """Duration of one frame."""
+        return 1000.0 * self.frame_samples / self.sample_rate_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn. Defaults are those of the reference's API (s2-pro: T 0.8, p 0.8, k 30).
+
+    `top_k=1` is greedy. `seed` makes the codes repeatable, alone or batched. `max_frames` caps the
+    segment; None lets the engine derive a cap from the length of the text.
+    """
+
+    temperature: float = 0.8
+    top_p: float = 0.8
+    top_k: int = 30
+    seed: int | None = None
+    max_frames: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier segment of the same dialogue: its text and its codes.
+
+    `codes`: little-endian uint16 [frames, num_codebooks], as they came in `Frames.codes`.
+    """
+
+    text: str
+    codes: bytes
+
+
+DEFAULT_VOICE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    """One segment to speak. `dialogue` names the conversation whose history may be cached."""
+
+    request_id: str
+    text: str
+    voice: str = DEFAULT_VOICE
+    dialogue: str = ""
+    history: tuple[Turn, ...] = ()
+    sampling: Sampling = field(default_factory=Sampling)
+    priority: int = 0  # greater is more urgent
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """One or more consecutive frames of sound.
+
+    `pcm`: little-endian float32 mono, `frames * frame_samples` samples at `sample_rate_hz`.
+    `codes`: little-endian uint16 [frames, num_codebooks], for use as `Turn.codes`.
+    `text_tokens`: per frame, the index of the prompt's text token that it speaks; empty where the
+    checkpoint names no alignment heads.
+    """
+
+    first_frame: int
+    pcm: bytes
+    codes: bytes
+    text_tokens: tuple[int, ...] = ()
+
+
+class FinishReason(enum.Enum):
+    """Why a request ended."""
+
+    STOP = "stop"  # the model ended the segment
+    LENGTH = "length"  # max_frames was reached: the end may be cut off
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of one request, with its bill."""
+
+    reason: FinishReason
+    frames: int
+    prompt_tokens: int
+    cached_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbortResult:
+    """`confirmed`: the scheduler has given the slot back. `frames_after`: frames made after the call."""
+
+    confirmed: bool
+    frames_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """A snapshot for health checks and metrics."""
+
+    running: int
+    waiting: int
+    free_slots: int
+    frames_total: int
+    prompt_tokens_total: int
+    cached_tokens_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceSample:
+    """A recording to clone. `audio`: the bytes of any file PyAV reads; `transcript`: what it says."""
+
+    name: str
+    audio: bytes
+    transcript: str
+
+
+class SpeechEngine(Protocol):
+    """What every implementation offers: the worker's client, and the fake one for tests."""
+
+    async def start(self) -> EngineInfo:
+        """Bring the engine up; return when it can speak. Raises EngineUnavailableError."""
+        ...
+
+    async def close(self) -> None:
+        """End every process that this engine started. Idempotent."""
+        ...
+
+    def speak(self, request: SpeechRequest) -> AsyncIterator[Frames | Finished]:
+        """Speak one segment. Closing the iterator early aborts the request."""
+        ...
+
+    async def abort(self, request_id: str) -> AbortResult:
+        """Stop a request; idempotent; an unknown id is confirmed at once."""
+        ...
+
+    async def warm(self, voice: str) -> None:
+        """Put the voice's prefix into the cache before the first text needs it."""
+        ...
+
+    async def add_voice(self, sample: VoiceSample) -> None:
+        """Encode and register a voice. Raises InvalidRequestError on bad audio."""
+        ...
+
+    async def remove_voice(self, name: str) -> None:
+        """Forget a voice. Raises UnknownVoiceError."""
+        ...
+
+    async def stats(self) -> EngineStats:
+        """Counters, as of now."""
+        ...

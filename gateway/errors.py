@@ -1,0 +1,112 @@
+"""Every error the gateway raises or reports: ours and the peer's are different trees.
+
+Each class has one wire code (JSON `error.code`) and one HTTP status; some also close the socket.
+Internal detail never goes on the wire: only the message of a `ClientError` does.
+"""
+
+from __future__ import annotations
+
+
+class GatewayError(Exception):
+    """Root of everything below."""
+
+    code = "internal"
+    http_status = 500
+    close_code: int | None = None
+
+
+class ClientError(GatewayError):
+    """The peer did something wrong; the message says what was expected and what came."""
+
+    code = "invalid_request"
+    http_status = 400
+
+
+class InvalidMessageError(ClientError):
+    """Not JSON, not an object, an unknown type, an unknown or missing field, or a wrong type."""
+
+    code = "invalid_message"
+
+
+class InvalidValueError(ClientError):
+    """A field of the right type whose value is outside its range."""
+
+    code = "invalid_value"
+
+
+class InvalidTextError(ClientError):
+    """Text that cannot be spoken: lone surrogates, or over the limit."""
+
+    code = "invalid_text"
+
+
+class MessageTooLargeError(ClientError):
+    """A message over `limits.max_message_bytes`."""
+
+    code = "message_too_large"
+    http_status = 413
+    close_code = 1009
+
+
+class UnknownVoiceError(ClientError):
+    """No such voice."""
+
+    code = "unknown_voice"
+    http_status = 404
+
+
+class UnknownContextError(ClientError):
+    """The message needs a context that does not exist."""
+
+    code = "unknown_context"
+
+
+class ContextStateError(ClientError):
+    """The message is not legal in the context's present state (text after end, ...)."""
+
+    code = "context_state"
+    http_status = 409
+
+
+class LimitExceededError(ClientError):
+    """A published limit was exceeded: contexts per session, buffered text, ..."""
+
+    code = "limit_exceeded"
+    http_status = 429
+
+
+class UnauthorizedError(ClientError):
+    """Missing or wrong credentials."""
+
+    code = "unauthorized"
+    http_status = 401
+    close_code = 4401
+
+
+class SlowClientError(ClientError):
+    """The client does not read; its queue is full."""
+
+    code = "slow_client"
+    close_code = 4408
+
+
+class ResumeExpiredError(ClientError):
+    """The session token is unknown or its window is over."""
+
+    code = "resume_expired"
+    http_status = 410
+
+
+class OverloadedError(GatewayError):
+    """No capacity now; retry later."""
+
+    code = "overloaded"
+    http_status = 503
+    close_code = 1013
+
+
+class EngineFailedError(GatewayError):
+    """The engine failed this segment; the context ends, the session lives."""
+
+    code = "engine_failed"
+    http_status = 502
