@@ -1,0 +1,20 @@
+"""What can go wrong in the engine's own data: checkpoints, texts, prompts. Imports neither torch nor SGLang.
+
+Each class names whose fault it is: `CheckpointError` the operator's, `TextError` and `PromptError`
+the caller's. The worker maps the latter two to `engine.api.InvalidRequestError`. All are
+`ValueError`s, and every message says what was expected and what came.
+"""
+
+from __future__ import annotations
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be used: a file, key, tensor, shape or type is missing or wrong."""
+
+
+class TextError(ValueError):
+    """A text cannot be encoded (it holds characters that no UTF-8 text can hold)."""
+
+
+class PromptError(ValueError):
+    """Text, references or history cannot be made into a prompt of this checkpoint."""
