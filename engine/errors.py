@@ -1,4 +1,4 @@
-"""What can go wrong in the engine's own data: checkpoints, texts, prompts. Imports neither torch nor SGLang.
+"""What can go wrong in the engine's own data: checkpoints, texts, prompts. Imports no torch.
 
 Each class names whose fault it is: `CheckpointError` the operator's, `TextError` and `PromptError`
 the caller's. The worker maps the latter two to `engine.api.InvalidRequestError`. All are
