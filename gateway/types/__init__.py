@@ -1,0 +1,101 @@
+"""Every noun the gateway's modules share: formats, settings, commands, events, effects.
+
+Commands come from a dialect and go to the session; events go the other way. Both are frozen.
+Positions on a context's time line are in samples at the context's output rate, first sample 0.
+"""
+
+from gateway.types.commands import (
+    Command,
+    Configure,
+    Duck,
+    End,
+    Flush,
+    Interrupt,
+    Playback,
+    Resume,
+    Text,
+)
+from gateway.types.effects import (
+    Abort,
+    Close,
+    Effect,
+    HistoryTurn,
+    Send,
+    Submit,
+    WarmVoice,
+)
+from gateway.types.events import (
+    Audio,
+    Configured,
+    Done,
+    Ducked,
+    Event,
+    Failed,
+    Flushed,
+    Hello,
+    Interrupted,
+    Resumed,
+    SegmentStarted,
+    Started,
+    Word,
+    Words,
+)
+from gateway.types.formats import (
+    DEFAULT_RATE_HZ,
+    OPUS_RATE_HZ,
+    AudioChain,
+    AudioFormat,
+    Codec,
+    Packet,
+)
+from gateway.types.settings import (
+    ContextSettings,
+    EngineFacts,
+    Limits,
+    SamplingSettings,
+    SettingsPatch,
+)
+
+__all__ = [
+    "Abort",
+    "Audio",
+    "AudioChain",
+    "AudioFormat",
+    "Close",
+    "Codec",
+    "Command",
+    "Configure",
+    "Configured",
+    "ContextSettings",
+    "DEFAULT_RATE_HZ",
+    "Done",
+    "Duck",
+    "Ducked",
+    "Effect",
+    "End",
+    "EngineFacts",
+    "Event",
+    "Failed",
+    "Flush",
+    "Flushed",
+    "Hello",
+    "HistoryTurn",
+    "Interrupt",
+    "Interrupted",
+    "Limits",
+    "OPUS_RATE_HZ",
+    "Packet",
+    "Playback",
+    "Resume",
+    "Resumed",
+    "SamplingSettings",
+    "SegmentStarted",
+    "Send",
+    "SettingsPatch",
+    "Started",
+    "Submit",
+    "Text",
+    "WarmVoice",
+    "Word",
+    "Words",
+]

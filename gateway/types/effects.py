@@ -1,0 +1,61 @@
+"""Effects: session -> shell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.types.events import Event
+from gateway.types.settings import SamplingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTurn:
+    """An earlier segment: mirrors `engine.api.Turn`."""
+
+    text: str
+    codes: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Ask the engine for a segment."""
+
+    request_id: str
+    text: str
+    voice: str
+    dialogue: str
+    history: tuple[HistoryTurn, ...]
+    sampling: SamplingSettings
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Ask the engine to stop a segment; answered by `Session.engine_aborted`."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarmVoice:
+    """Ask the engine to cache a voice's prefix."""
+
+    voice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Give this event to the dialect and the result to the socket, in order."""
+
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Close the socket."""
+
+    code: int
+    reason: str
+
+
+Effect = Submit | Abort | WarmVoice | Send | Close

@@ -1,0 +1,118 @@
+"""Output formats, packets, and the sound of one context."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Codec(enum.Enum):
+    """What a binary frame's payload is."""
+
+    OPUS = "opus"  # raw packets, 48 kHz time base
+    PCM_S16LE = "pcm_s16le"
+    PCM_F32LE = "pcm_f32le"
+    MULAW = "mulaw"
+    ALAW = "alaw"
+
+
+OPUS_RATE_HZ = 48_000
+
+DEFAULT_RATE_HZ = {
+    Codec.OPUS: OPUS_RATE_HZ,
+    Codec.PCM_S16LE: 24_000,
+    Codec.PCM_F32LE: 24_000,
+    Codec.MULAW: 8_000,
+    Codec.ALAW: 8_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFormat:
+    """The output of one context. Opus fields are ignored by the other codecs."""
+
+    codec: Codec = Codec.OPUS
+    sample_rate_hz: int = OPUS_RATE_HZ
+    frame_ms: int = 20
+    bitrate_bps: int = 32_000
+    complexity: int = 5
+    fec: bool = False
+    dtx: bool = False
+
+    @property
+    def frame_samples(self) -> int:
+        """Samples of one full packet at the output rate."""
+        return self.sample_rate_hz * self.frame_ms // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One encoded packet: `duration_samples` from `start_samples` on, at the output rate."""
+
+    payload: bytes
+    start_samples: int
+    duration_samples: int
+
+
+class AudioChain(Protocol):
+    """One context's sound, from the engine's PCM to packets. Synchronous; encodes only when pulled.
+
+    Because a packet is encoded when it is due, a fade or a duck acts on the very next packet, and
+    what an interrupt drops was never encoded.
+    """
+
+    @property
+    def pre_skip_samples(self) -> int:
+        """Samples at the output rate that a decoder must drop at the start."""
+        ...
+
+    @property
+    def buffered_samples(self) -> int:
+        """Samples at the output rate that are ready and not yet pulled."""
+        ...
+
+    @property
+    def position_samples(self) -> int:
+        """Samples at the output rate pulled so far: the next packet's start."""
+        ...
+
+    def begin_segment(self) -> None:
+        """The PCM that follows belongs to the next segment: join it with a crossfade."""
+        ...
+
+    def push(self, pcm: bytes) -> None:
+        """Take float32 LE mono samples at the engine's rate."""
+        ...
+
+    def end_segment(self) -> None:
+        """The segment is complete."""
+        ...
+
+    def add_silence(self, duration_ms: float) -> None:
+        """Append exact silence."""
+        ...
+
+    def finish(self) -> None:
+        """No more input: `pull` now drains everything, encoder tail included."""
+        ...
+
+    def segment_start_samples(self, index: int) -> int | None:
+        """Where segment `index` (counted by `begin_segment`) begins on the output time line."""
+        ...
+
+    def output_samples(self, index: int, segment_samples: int) -> int | None:
+        """Map a position inside a segment (engine rate) to the output time line."""
+        ...
+
+    def pull(self) -> Packet | None:
+        """Encode and return the next packet, or None while there is too little for one."""
+        ...
+
+    def fade_out(self) -> list[Packet]:
+        """Barge-in: the last packets, faded to silence; everything behind them is dropped."""
+        ...
+
+    def set_gain(self, gain: float) -> None:
+        """Ramp the output gain without a click, starting with the next packet."""
+        ...
