@@ -9,7 +9,7 @@ from gateway.types.settings import SettingsPatch
 
 @dataclass(frozen=True, slots=True)
 class Configure:
-    """Settings for one context, or for all later ones when `context` is None. Repeats are harmless."""
+    """Settings for one context, or for all later ones when `context` is None. Repeatable."""
 
     context: str | None
     settings: SettingsPatch

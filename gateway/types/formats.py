@@ -60,6 +60,11 @@ class AudioChain(Protocol):
 
     Because a packet is encoded when it is due, a fade or a duck acts on the very next packet, and
     what an interrupt drops was never encoded.
+
+    Packet positions (`Packet.start_samples`, `position_samples`) count everything a decoder puts
+    out, `pre_skip_samples` at the start included; segment positions (`segment_start_samples`,
+    `output_samples`) count what is heard, so sound at h is in the packet that holds
+    h + `pre_skip_samples`.
     """
 
     @property
