@@ -1,0 +1,44 @@
+"""The checkpoint's configuration as SGLang and transformers want to see it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from transformers import PretrainedConfig
+
+MODEL_TYPE = "fish_qwen3_omni"
+ARCHITECTURE = "DualARForSpeech"
+
+
+class DualARConfig(PretrainedConfig):
+    """S2-Pro's config.json; its own field names, aliased to those that SGLang reads."""
+
+    model_type = MODEL_TYPE
+
+    def __init__(self, **kwargs: Any) -> None:
+        slow = kwargs.pop("text_config", None) or {}
+        fast = kwargs.pop("audio_decoder_config", None) or {}
+        self.slow_config, self.fast_config = dict(slow), dict(fast)
+        self.semantic_start_token_id = kwargs.pop("semantic_start_token_id", None)
+        self.semantic_end_token_id = kwargs.pop("semantic_end_token_id", None)
+        self.hidden_size = slow.get("dim", 0)
+        self.num_hidden_layers = slow.get("n_layer", 0)
+        self.num_attention_heads = slow.get("n_head", 0)
+        self.num_key_value_heads = slow.get("n_local_heads", 0)
+        self.head_dim = slow.get("head_dim", 0)
+        self.intermediate_size = slow.get("intermediate_size", 0)
+        self.vocab_size = slow.get("vocab_size", 0)
+        self.max_position_embeddings = slow.get("max_seq_len", 0)
+        self.rms_norm_eps = slow.get("norm_eps", 1e-6)
+        super().__init__(**kwargs)
+
+    @property
+    def slow(self) -> Any:
+        """The slow AR's sizes."""
+        return SimpleNamespace(**self.slow_config)
+
+    @property
+    def fast(self) -> Any:
+        """The fast AR's sizes."""
+        return SimpleNamespace(**self.fast_config)

@@ -1,0 +1,166 @@
+"""The transformer block that the slow and the fast AR share. Pure torch; nothing of SGLang.
+
+Source of the arithmetic: the S2-Pro specification, slow AR and fast AR. Tokens come flattened
+[T, dim]; the caller supplies attention as a function, so the same block runs over SGLang's paged
+cache, over the plain loop's contiguous one, and over the fast AR's nine-step one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class BlockConfig(Protocol):
+    """The sizes a block needs; `engine.checkpoint`'s dataclasses have them."""
+
+    @property
+    def dim(self) -> int: ...
+    @property
+    def n_head(self) -> int: ...
+    @property
+    def n_local_heads(self) -> int: ...
+    @property
+    def head_dim(self) -> int: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def norm_eps(self) -> float: ...
+    @property
+    def rope_base(self) -> float: ...
+    @property
+    def attention_qk_norm(self) -> bool: ...
+
+
+# (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+
+
+def rope_table(positions: int, head_dim: int, base: float) -> Tensor:
+    """Complex rotation per position and pair: [positions, head_dim / 2], complex64.
+
+    Cosine and sine are rounded to bf16, as the model was trained; unrounded tables garble speech.
+    """
+    inverse = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+    # fp32 as in the reference: the rounding to bf16 that follows sees the same values
+    angle = torch.outer(torch.arange(positions, dtype=torch.float32), inverse.float())
+    return torch.complex(
+        angle.cos().bfloat16().float().contiguous(), angle.sin().bfloat16().float().contiguous()
+    )
+
+
+def rotate(x: Tensor, turn: Tensor) -> Tensor:
+    """Rotate adjacent pairs of x [T, heads, d] by turn [T, d / 2]; in fp32, cast back."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * turn.unsqueeze(-2)).flatten(-2).to(x.dtype)
+
+
+class RMSNorm(nn.Module):
+    """x / sqrt(mean(x^2) + eps) * weight; the normalised value is rounded to x's dtype first."""
+
+    def __init__(self, dim: int, eps: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(dim), requires_grad=False)
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., dim] -> [..., dim]."""
+        if x.dtype == torch.float32:
+            return F.rms_norm(x, (x.shape[-1],), self.weight, self.eps)
+        return F.rms_norm(x.float(), (x.shape[-1],), None, self.eps).to(x.dtype) * self.weight
+
+
+class Attention(nn.Module):
+    """Grouped-query attention: one fused projection, optional per-head norm, RoPE."""
+
+    def __init__(self, config: BlockConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.heads, self.kv_heads = config.n_head, config.n_local_heads
+        self.head_dim, self.eps = config.head_dim, config.norm_eps
+        rows = (self.heads + 2 * self.kv_heads) * self.head_dim
+        self.wqkv = nn.Linear(config.dim, rows, bias=False)
+        self.wo = nn.Linear(self.heads * self.head_dim, config.dim, bias=False)
+        self.qk_norm: nn.Parameter | None = None
+        if config.attention_qk_norm:
+            # one row per head, so that q and k are normalised in one call
+            self.qk_norm = nn.Parameter(
+                torch.empty(self.heads + self.kv_heads, self.head_dim), requires_grad=False
+            )
+
+    def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
+        """x [T, dim], turn [T, d / 2] -> [T, dim]."""
+        q, k, v = self.project(x, turn)
+        out: Tensor = self.wo(attend(self.layer, q, k, v))
+        return out
+
+    def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """x [T, dim] -> rotated q [T, H, d], rotated k [T, K, d], v [T, K, d]."""
+        qkv = self.wqkv(x).unflatten(-1, (-1, self.head_dim))
+        qk, v = qkv.split((self.heads + self.kv_heads, self.kv_heads), dim=-2)
+        if self.qk_norm is not None:
+            qk = F.rms_norm(qk, (self.head_dim,), None, self.eps) * self.qk_norm
+        q, k = rotate(qk, turn).split((self.heads, self.kv_heads), dim=-2)
+        return q, k, v
+
+
+class FeedForward(nn.Module):
+    """SwiGLU; w1 (gate) and w3 (up) are one matrix, gate rows first."""
+
+    def __init__(self, dim: int, hidden: int) -> None:
+        super().__init__()
+        self.w13 = nn.Linear(dim, 2 * hidden, bias=False)
+        self.w2 = nn.Linear(hidden, dim, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[T, dim] -> [T, dim]."""
+        gate, up = self.w13(x).chunk(2, dim=-1)
+        out: Tensor = self.w2(F.silu(gate) * up)
+        return out
+
+
+class Block(nn.Module):
+    """Pre-norm transformer block."""
+
+    def __init__(self, config: BlockConfig, layer: int) -> None:
+        super().__init__()
+        self.attention_norm = RMSNorm(config.dim, config.norm_eps)
+        self.attention = Attention(config, layer)
+        self.ffn_norm = RMSNorm(config.dim, config.norm_eps)
+        self.feed_forward = FeedForward(config.dim, config.intermediate_size)
+
+    def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
+        """x [T, dim], turn [T, d / 2] -> [T, dim]."""
+        x = x + self.attention(self.attention_norm(x), turn, attend)
+        out: Tensor = x + self.feed_forward(self.ffn_norm(x))
+        return out
+
+
+@torch.no_grad()
+def load_block_weight(block: Block, name: str, value: Tensor) -> None:
+    """Copy a checkpoint tensor, named inside its layer, into the fused parameters of `block`.
+
+    Raises KeyError on a name that a block does not have.
+    """
+    hidden = block.feed_forward.w2.in_features
+    heads = block.attention.heads
+    norm = block.attention.qk_norm
+    targets: dict[str, Tensor | None] = {
+        "attention.wqkv.weight": block.attention.wqkv.weight,
+        "attention.wo.weight": block.attention.wo.weight,
+        "attention.q_norm.weight": None if norm is None else norm[:heads],
+        "attention.k_norm.weight": None if norm is None else norm[heads:],
+        "attention_norm.weight": block.attention_norm.weight,
+        "ffn_norm.weight": block.ffn_norm.weight,
+        "feed_forward.w1.weight": block.feed_forward.w13.weight[:hidden],
+        "feed_forward.w3.weight": block.feed_forward.w13.weight[hidden:],
+        "feed_forward.w2.weight": block.feed_forward.w2.weight,
+    }
+    target = targets[name]
+    if target is None:
+        raise KeyError(f"{name}: the configuration says attention_qk_norm is false")
+    target.copy_(value)  # a head norm's one row goes to every head's

@@ -1,0 +1,48 @@
+"""SGLang's entry point `sglang.srt.plugins`: runs in every SGLang process of this environment.
+
+Registers the configuration, the sampler and the scheduler's hook. A server of another model notices
+nothing: the sampler and the hook do their work only once a Dual-AR model is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# SGLang forces the backend "pytorch" on a CPU; elsewhere it takes the one that it is given
+SAMPLING_BACKENDS = ("dual_ar", "pytorch")
+
+
+def register() -> None:
+    """Called by SGLang before it parses its arguments, in the parent and in each child."""
+    from sglang.srt.layers.sampler import register_sampler_backend
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+    from transformers import AutoConfig
+
+    from engine.models.config import MODEL_TYPE, DualARConfig
+
+    AutoConfig.register(MODEL_TYPE, DualARConfig, exist_ok=True)
+    for backend in SAMPLING_BACKENDS:
+        register_sampler_backend(backend, _make_sampler)
+    HookRegistry.register(
+        "sglang.srt.managers.scheduler.Scheduler.run_batch", _before_batch, HookType.BEFORE
+    )
+
+
+def _make_sampler() -> Any:
+    from engine.models.sampler import DualARSampler
+
+    return DualARSampler()
+
+
+def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None:
+    from engine.models.prefill import stage_extend
+    from engine.models.sampler import CODES_KEY, DualARSampler
+
+    step = DualARSampler.frame_step
+    if step is None:
+        return
+    if batch.forward_mode.is_extend():
+        stage_extend(step.table, batch, CODES_KEY)
+    DualARSampler.all_greedy = all(
+        req.sampling_params.custom_params["top_k"] == 1 for req in batch.reqs
+    )
