@@ -99,9 +99,7 @@ class GatewayExtension:
     """The `voice_gateway` object. `extra` holds the keys that are other modules' business."""
 
     text_frontend: str = "bpe"
-    alignment_heads: tuple[
-        tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]], ...
-    ] = ()
+    alignment_heads: tuple[tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]], ...] = ()
     sampling: SamplingDefaults = field(default_factory=SamplingDefaults)
     extra: dict[str, Any] = field(default_factory=dict)
 
