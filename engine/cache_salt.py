@@ -14,14 +14,13 @@ Three cases, and what each may share:
 * **Dialogue** (`dialogue_salt`): history that grows. The second request repeats the first one's
   prompt and adds the frames that the first one made; it can find both only under the first one's
   key, so the codes of the history cannot be in the key: the first request does not know them yet.
-  Under the voice's key alone, two dialogues that say the same text would meet, and their frames
-  agree in codebook 0 for a while far more often than in all (the first frames of an utterance are
-  nearly always the same few ids): one would read the other's KV. The name of the dialogue in the
-  key keeps them apart, at the price of one copy of the voice's prefix per dialogue. Inside a
-  dialogue the ids decide, which is exact as long as the same text after the same history is spoken
-  once. When it is spoken again with other random numbers (an utterance that was cut before its
-  first sound, a request that failed) the caller counts `attempt` up, or the new codes could meet
-  the KV of the old.
+  Under the voice's key alone, two dialogues that say the same text would meet, and for as many
+  frames as they agree in codebook 0 (one suffices) the later would read the other's KV, whatever
+  the residual codes. The name of the dialogue in the key keeps them apart, at the price of one
+  copy of the voice's prefix per dialogue. Inside a dialogue the ids decide, which is exact as long
+  as the same text after the same history is spoken once. When it is spoken again with other random
+  numbers (an utterance that was cut before its first sound, a request that failed) the caller
+  counts `attempt` up, or the new codes could meet the KV of the old.
 * **Neither** (`history_salt`): history, but no name for the dialogue. The key covers the codes of
   the history too. Exact without any promise of the caller; only a repetition of the same prompt
   hits.
@@ -31,7 +30,7 @@ the prompt's codes does not cover them: a request that is retracted and continue
 the cache beyond its prompt, unless its key names the dialogue.
 
 Keys are BLAKE2b of little-endian uint16 codes: equal on every machine and in every release, about
-5 us for a ten-second voice. Two different inputs meet with a chance of 2**-64 among 2**32 keys.
+5 us for a ten-second voice. Two different inputs meet with a chance of 2**-65 among 2**32 keys.
 """
 
 from __future__ import annotations
