@@ -60,15 +60,17 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn. Defaults are those of the reference's API (s2-pro: T 0.8, p 0.8, k 30).
+    """How tokens are drawn; None leaves the checkpoint's default (s2-pro: T 0.8, p 0.8, k 30).
 
-    `top_k=1` is greedy. `seed` makes the codes repeatable, alone or batched. `max_frames` caps the
-    segment; None lets the engine derive a cap from the length of the text.
+    `top_k=1` is greedy; at most 64. `residual_temperature` applies to all codebooks but the first,
+    and follows `temperature` where it is not given. `seed` makes the codes repeatable, alone or
+    batched. `max_frames` caps the segment; None derives a cap from the length of the text.
     """
 
-    temperature: float = 0.8
-    top_p: float = 0.8
-    top_k: int = 30
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    residual_temperature: float | None = None
     seed: int | None = None
     max_frames: int | None = None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from transformers import PretrainedConfig
+
+from engine.model_config import FastConfig, SlowConfig
 
 MODEL_TYPE = "fish_qwen3_omni"
 ARCHITECTURE = "DualARForSpeech"
@@ -34,11 +36,11 @@ class DualARConfig(PretrainedConfig):
         super().__init__(**kwargs)
 
     @property
-    def slow(self) -> Any:
+    def slow(self) -> SlowConfig:
         """The slow AR's sizes."""
-        return SimpleNamespace(**self.slow_config)
+        return msgspec.convert(self.slow_config, SlowConfig)
 
     @property
-    def fast(self) -> Any:
+    def fast(self) -> FastConfig:
         """The fast AR's sizes."""
-        return SimpleNamespace(**self.fast_config)
+        return msgspec.convert(self.fast_config, FastConfig)

@@ -8,23 +8,12 @@ two positions are known together and run in one pass, so a frame costs num_codeb
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from engine.models.layers import Block, BlockConfig, RMSNorm, load_block_weight, rope_table
-
-
-class FastConfig(BlockConfig, Protocol):
-    """A block's sizes, and the stack's. `vocab_size` is the width of every codebook's head."""
-
-    @property
-    def n_layer(self) -> int: ...
-    @property
-    def vocab_size(self) -> int: ...
-    @property
-    def num_codebooks(self) -> int: ...
+from engine.model_config import FastConfig
+from engine.models.layers import Block, RMSNorm, load_block_weight, rope_table
 
 
 # (codebook index k, logits [B, C]) -> codes [B]

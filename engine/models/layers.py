@@ -8,32 +8,12 @@ cache, over the plain loop's contiguous one, and over the fast AR's nine-step on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
-class BlockConfig(Protocol):
-    """The sizes a block needs; `engine.checkpoint`'s dataclasses have them."""
-
-    @property
-    def dim(self) -> int: ...
-    @property
-    def n_head(self) -> int: ...
-    @property
-    def n_local_heads(self) -> int: ...
-    @property
-    def head_dim(self) -> int: ...
-    @property
-    def intermediate_size(self) -> int: ...
-    @property
-    def norm_eps(self) -> float: ...
-    @property
-    def rope_base(self) -> float: ...
-    @property
-    def attention_qk_norm(self) -> bool: ...
+from engine.model_config import TransformerConfig
 
 
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
@@ -77,7 +57,7 @@ class RMSNorm(nn.Module):
 class Attention(nn.Module):
     """Grouped-query attention: one fused projection, optional per-head norm, RoPE."""
 
-    def __init__(self, config: BlockConfig, layer: int) -> None:
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
         super().__init__()
         self.layer = layer
         self.heads, self.kv_heads = config.n_head, config.n_local_heads
@@ -126,7 +106,7 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     """Pre-norm transformer block."""
 
-    def __init__(self, config: BlockConfig, layer: int) -> None:
+    def __init__(self, config: TransformerConfig, layer: int) -> None:
         super().__init__()
         self.attention_norm = RMSNorm(config.dim, config.norm_eps)
         self.attention = Attention(config, layer)

@@ -38,6 +38,7 @@ def settings_of(params: Mapping[str, Any]) -> RowSettings:
     """The inverse of `to_custom_params`, settings part."""
     return RowSettings(
         temperature=params["temperature"],
+        residual_temperature=params["residual_temperature"],
         top_p=params["top_p"],
         top_k=params["top_k"],
         seed=params["seed"],

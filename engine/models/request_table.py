@@ -21,6 +21,7 @@ class RowSettings:
     """One request's sampling, as it travels in `custom_params`."""
 
     temperature: float
+    residual_temperature: float
     top_p: float
     top_k: int
     seed: int
@@ -37,6 +38,7 @@ class RequestTable:
         self.slots = slots
         self.num_codebooks = num_codebooks
         self.temperature = rows(dtype=torch.float32)
+        self.residual_temperature = rows(dtype=torch.float32)
         self.top_p = rows(dtype=torch.float32)
         self.top_k = rows(dtype=torch.int64)
         self.seed = rows(dtype=torch.int64)
@@ -54,6 +56,7 @@ class RequestTable:
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")
         self.temperature[slot] = settings.temperature
+        self.residual_temperature[slot] = settings.residual_temperature
         self.top_p[slot] = settings.top_p
         self.top_k[slot] = settings.top_k
         self.seed[slot] = settings.seed

@@ -57,7 +57,8 @@ class FrameStep:
     ) -> tuple[Tensor, Tensor]:
         table = self.table
         lanes = self.fast.num_codebooks + 1
-        temperature, top_p, top_k = table.temperature[rows], table.top_p[rows], table.top_k[rows]
+        temperature = table.residual_temperature[rows]
+        top_p, top_k = table.top_p[rows], table.top_k[rows]
         noise = sampling.gumbel_noise(table.seed[rows], step, lanes)
         columns = self._semantic(logits, rows, step, noise)
         codes = self.fast(

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.layers import Attend, Block, BlockConfig, RMSNorm, load_block_weight, rope_table
-
-
-class SlowConfig(BlockConfig, Protocol):
-    """A block's sizes, and the stack's."""
-
-    @property
-    def n_layer(self) -> int: ...
-    @property
-    def vocab_size(self) -> int: ...
-    @property
-    def max_seq_len(self) -> int: ...
+from engine.model_config import SlowConfig
+from engine.models.layers import Attend, Block, RMSNorm, load_block_weight, rope_table
 
 
 class SlowAR(nn.Module):

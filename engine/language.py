@@ -1,0 +1,124 @@
+"""SGLang, hosted: a prompt in, one frame's codes after the other out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from engine.checkpoint import Checkpoint
+from engine.config import EngineConfig
+from engine.errors import EngineStartError
+from engine.models.prefill import to_custom_params
+from engine.models.request_table import RowSettings
+from engine.prompt import Prompt
+
+# tokens of the KV cache per stream where the configuration leaves it open on a CPU: a prompt with
+# history and a long segment, and as much again for cached prefixes
+_KV_TOKENS_PER_STREAM = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CodeStep:
+    """What one or more decode steps made. `codes`: one bytes object a frame, uint16 LE [N]."""
+
+    codes: list[bytes]
+    prompt_tokens: int
+    cached_tokens: int
+    finish: str | None  # "stop", "length", "abort" or None
+
+
+class LanguageEngine:
+    """One `sglang.Engine` with the Dual-AR plugin. Construct it in the main thread."""
+
+    def __init__(self, checkpoint: Checkpoint, config: EngineConfig) -> None:
+        self._end_id = checkpoint.config.eos_token_id
+        self._engine = _start(checkpoint, config)
+
+    async def generate(
+        self,
+        request_id: str,
+        prompt: Prompt,
+        settings: RowSettings,
+        max_frames: int,
+        cache_salt: str,
+        priority: int,
+    ) -> AsyncIterator[CodeStep]:
+        """Speak a prompt; the last step has `finish`. Raises ValueError on what SGLang refuses."""
+        params = {
+            # one more, so that a segment of exactly max_frames may still end by itself
+            "max_new_tokens": max_frames + 1,
+            "stop_token_ids": [self._end_id],
+            "custom_params": to_custom_params(settings, list(prompt.code_spans), prompt.codes),
+        }
+        stream: Any = await self._engine.async_generate(
+            input_ids=list(prompt.input_ids),
+            sampling_params=params,
+            stream=True,
+            rid=request_id,
+            cache_salt=cache_salt,
+            priority=priority,
+        )
+        made = 0
+        async for output in stream:
+            meta = output["meta_info"]
+            finish = meta["finish_reason"]
+            codes = [
+                code
+                for token, code in zip(output["output_ids"], meta.get("codes", []), strict=False)
+                if token != self._end_id
+            ]
+            codes = codes[: max_frames - made]
+            made += len(codes)
+            kind = None if finish is None else finish["type"]
+            yield CodeStep(codes, meta["prompt_tokens"], meta["cached_tokens"], kind)
+
+    def abort(self, request_id: str) -> None:
+        """Ask the scheduler to drop a request; its stream then ends with finish "abort"."""
+        self._engine.tokenizer_manager.abort_request(request_id)
+
+    def close(self) -> None:
+        """End SGLang's processes."""
+        self._engine.shutdown()
+
+
+def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
+    # read when SGLang is imported, here and in its children
+    os.environ["SGLANG_EXTERNAL_MODEL_PACKAGE"] = "engine.models"
+    os.environ.pop("SGLANG_USE_CPU_ENGINE", None)
+    import torch
+
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    if not cuda:
+        os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise
+        os.environ["OMP_NUM_THREADS"] = str(config.threads)
+    import sglang
+
+    dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
+    kv_tokens = config.kv_tokens
+    if kv_tokens is None and not cuda:
+        kv_tokens = _KV_TOKENS_PER_STREAM * config.max_streams
+    options: dict[str, Any] = {
+        "model_path": str(checkpoint.path),
+        "device": "cuda" if cuda else "cpu",
+        "dtype": dtype,
+        "sampling_backend": "dual_ar",
+        "skip_tokenizer_init": True,
+        "disable_overlap_schedule": True,
+        "incremental_streaming_output": True,
+        "enable_priority_scheduling": True,
+        "max_running_requests": config.max_streams,
+        "context_length": checkpoint.config.text_config.max_seq_len,
+        "json_model_override_args": json.dumps({"architectures": ["DualARForSpeech"]}),
+        "log_level": "error",
+    }
+    if kv_tokens is not None:
+        options["max_total_tokens"] = kv_tokens
+    if not cuda:
+        options["attention_backend"] = "torch_native"
+    try:
+        return sglang.Engine(**options)
+    except Exception as error:
+        raise EngineStartError(f"expected SGLang to start, got {error!r}") from error
