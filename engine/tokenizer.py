@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tokenizers import Tokenizer
+from tokenizers.pre_tokenizers import ByteLevel
 
 from engine.checkpoint import Checkpoint
 from engine.errors import CheckpointError, TextError
@@ -105,7 +106,7 @@ class BpeTokenizer:
                 f"tokenizer: expected ids below {config.text_config.vocab_size} "
                 f"(text_config.vocab_size), got {self._num_tokens - 1}"
             )
-        self._check_round_trip()
+        self._check_lossless()
         self._scaffold: dict[str, tuple[int, ...]] = {}
 
     @property
@@ -143,8 +144,14 @@ class BpeTokenizer:
             self._scaffold[piece] = ids
         return ids
 
-    def _check_round_trip(self) -> None:
+    def _check_lossless(self) -> None:
         """A vocabulary without some byte, or another kind of model, would lose text in silence."""
+        missing = [c for c in ByteLevel.alphabet() if self._text.token_to_id(c) is None]
+        if missing:
+            raise CheckpointError(
+                f"tokenizer: expected a token for each of the 256 bytes, got none for "
+                f"{len(missing)} of the byte-level alphabet: {''.join(sorted(missing)[:16])}"
+            )
         expected = unicodedata.normalize("NFC", _PROBE)
         got = self._text.decode(self.encode(_PROBE), skip_special_tokens=False)
         if got != expected:
