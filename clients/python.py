@@ -1,0 +1,232 @@
+"""An asyncio client for voice-gateway's own protocol.
+
+    async with connect("ws://127.0.0.1:8080") as client:
+        speech = client.context(voice="default")
+        await speech.send("Hello ")
+        await speech.send("there.")
+        await speech.end()
+        async for packet in speech:      # AudioPacket: raw Opus unless another format was asked for
+            play(packet.payload)
+
+One task reads the socket and hands every message to its context; whoever iterates takes it from
+there. What belongs to an interrupted generation is dropped before it can be seen. A consumer that
+falls behind by `MAX_BUFFERED_BYTES` pauses the socket, so memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as open_websocket
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from clients.context import Context, SpeechError
+from clients.wire import (
+    STREAM_PATH,
+    SUBPROTOCOL,
+    AudioPacket,
+    Event,
+    Failed,
+    Hello,
+    Started,
+    decode_audio,
+    decode_event,
+    encode_command,
+)
+
+__all__ = ["Client", "Context", "GatewayClosedError", "SpeechError", "connect", "stream_url"]
+
+MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+
+
+class GatewayClosedError(ConnectionError):
+    """The socket is gone. `code`: the WebSocket close code, None if there was none."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def stream_url(url: str) -> str:
+    """Complete an address: `host:port`, `http://...` and `ws://host` all name the same stream.
+
+    Raises ValueError when no host is named.
+    """
+    parts = urlsplit(url if "://" in url else f"ws://{url}")
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("ws", "wss") or not parts.hostname:
+        raise ValueError(f"expected an address like ws://127.0.0.1:8080, got {url!r}")
+    path = STREAM_PATH if parts.path in ("", "/") else parts.path
+    return urlunsplit((scheme, parts.netloc, path, parts.query, ""))
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    url: str, *, api_key: str | None = None, open_timeout_s: float = 10.0
+) -> AsyncIterator[Client]:
+    """Open a session and wait for the greeting.
+
+    Raises ValueError (bad address), OSError (nobody listens), SpeechError (the gateway refused:
+    `unauthorized`, `overloaded`), GatewayClosedError (it hung up without a reason).
+    """
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
+    async with open_websocket(
+        stream_url(url),
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        additional_headers=headers,
+        open_timeout=open_timeout_s,
+        compression=None,  # Opus does not compress, and JSON messages are tiny
+        max_size=None,  # uncompressed PCM packets may be large; the gateway is who we asked
+    ) as socket:
+        client = Client(socket, await asyncio.wait_for(_read_hello(socket), open_timeout_s))
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+
+async def _read_hello(socket: ClientConnection) -> Hello:
+    try:
+        event = decode_event(await socket.recv())
+    except ConnectionClosed as error:
+        raise _closed(error) from error
+    if isinstance(event, Failed):
+        raise SpeechError(event.code, event.message)
+    if not isinstance(event, Hello):
+        raise SpeechError("protocol", f"expected the greeting, got {type(event).__name__}")
+    return event
+
+
+def _closed(error: ConnectionClosed) -> GatewayClosedError:
+    frame = error.rcvd or error.sent
+    if frame is None:
+        return GatewayClosedError("the connection was lost")
+    reason = f": {frame.reason}" if frame.reason else ""
+    return GatewayClosedError(
+        f"the gateway closed the connection ({frame.code}){reason}", frame.code
+    )
+
+
+class Client:
+    """One session. Made by `connect`; its contexts may run side by side."""
+
+    def __init__(self, socket: ClientConnection, hello: Hello) -> None:
+        self.hello = hello
+        self._socket = socket
+        self._contexts: dict[str, Context] = {}
+        self._by_number: dict[int, Context] = {}
+        self._ids = itertools.count(1)
+        self._buffered_bytes = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._closed: Exception | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reader = asyncio.create_task(self._read())
+
+    @property
+    def voices(self) -> Sequence[str]:
+        """Names that `voice=` takes."""
+        return self.hello.voices
+
+    def context(self, context_id: str | None = None, **settings: Any) -> Context:
+        """Begin an utterance. `settings`: the fields of `configure` in PROTOCOL.md (`voice`,
+        `format`, `speed`, ...); they are sent with the first text."""
+        name = context_id if context_id is not None else f"c{next(self._ids)}"
+        if name in self._contexts:
+            raise ValueError(f"expected a context id that is not in use, got {name!r}")
+        context = Context(self, name, settings)
+        self._contexts[name] = context
+        if self._closed is not None:
+            context.fail(self._closed)
+        return context
+
+    async def interrupt(self) -> None:
+        """Barge in on everything; each context ends with its own `interrupted`."""
+        for context in self._contexts.values():
+            context.drop_pending_audio()
+        await self.send_command("interrupt")
+
+    async def send_command(self, kind: str, **fields: Any) -> None:
+        """Send one message of the protocol. Raises GatewayClosedError."""
+        try:
+            await self._socket.send(encode_command(kind, **fields))
+        except ConnectionClosed as error:
+            raise _closed(error) from error
+
+    async def aclose(self) -> None:
+        """Hang up. Contexts that still iterate raise GatewayClosedError."""
+        await self._socket.close()
+        self._room.set()
+        await asyncio.gather(self._reader, *self._tasks, return_exceptions=True)
+
+    def buffered(self, delta_bytes: int) -> None:
+        """Contexts report here what they hold, so that reading can pause."""
+        self._buffered_bytes += delta_bytes
+        if self._buffered_bytes < MAX_BUFFERED_BYTES:
+            self._room.set()
+        else:
+            self._room.clear()
+
+    def forget(self, context: Context) -> None:
+        """A context is over: late messages for it are dropped."""
+        self._contexts.pop(context.id, None)
+        if context.number is not None:
+            self._by_number.pop(context.number, None)
+
+    def stop_soon(self, context: Context) -> None:
+        """Interrupt a context that nobody will listen to, without waiting for the answer."""
+        task = asyncio.create_task(self._send_quietly("interrupt", context=context.id))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _send_quietly(self, kind: str, **fields: Any) -> None:
+        with contextlib.suppress(GatewayClosedError):
+            await self.send_command(kind, **fields)
+
+    async def _read(self) -> None:
+        try:
+            async for message in self._socket:
+                if isinstance(message, bytes):
+                    self._take_audio(decode_audio(message))
+                else:
+                    self._take_event(decode_event(message))
+                await self._room.wait()
+            self._end(
+                GatewayClosedError("the gateway closed the connection", self._socket.close_code)
+            )
+        except ConnectionClosed as error:
+            self._end(_closed(error))
+        except Exception as error:  # a broken peer must wake whoever waits, with the cause
+            self._end(error)
+
+    def _take_audio(self, packet: AudioPacket) -> None:
+        context = self._by_number.get(packet.number)
+        if context is not None:
+            context.take_audio(packet)
+
+    def _take_event(self, event: Event) -> None:
+        if isinstance(event, Hello):
+            return
+        if event.context is None:
+            if isinstance(event, Failed):
+                for context in list(self._contexts.values()):
+                    context.take_event(event)
+            return
+        addressed = self._contexts.get(event.context)
+        if addressed is None:
+            return
+        if isinstance(event, Started):
+            self._by_number[event.number] = addressed
+        addressed.take_event(event)
+
+    def _end(self, error: Exception) -> None:
+        self._closed = error
+        for context in list(self._contexts.values()):
+            context.fail(error)
