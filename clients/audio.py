@@ -1,6 +1,6 @@
 """Packets to files and to samples, with PyAV. Durations are exact to the sample.
 
-An Opus decoder puts out `pre_skip` samples before the sound begins, and the last packet is padded to
+An Opus decoder puts out `pre_skip` samples before the sound, and the last packet is padded to
 its full length; a file must say both, or it plays too long.
 """
 

@@ -87,7 +87,8 @@ async def say(
 ) -> SayReport:
     """Speak `text`; write it to `output` and play it as asked.
 
-    Raises ValueError (output), OSError (no gateway), SpeechError, GatewayClosedError, NoPlayerError.
+    Raises ValueError (output), OSError (no gateway), SpeechError, GatewayClosedError and
+    NoPlayerError.
     """
     check_output(output)
     async with connect(url, api_key=api_key) as client:

@@ -51,6 +51,7 @@ class Context:
         self._arrived = asyncio.Event()
         self._error: Exception | None = None
         self._over = asyncio.Event()
+        self._answer: asyncio.Future[None] | None = None
         self._deaf = False  # interrupted by us, answer not here yet: sound is stale
 
     @property
@@ -81,14 +82,15 @@ class Context:
     async def interrupt(self, played_ms: float | None = None) -> Interrupted | None:
         """Barge in, and wait for the gateway's answer. No packet is seen from this call on.
 
-        Returns None if the context was already over. Raises SpeechError, GatewayClosedError.
+        Also after `done`, because the listener may still be hearing it. None: the gateway knows
+        nothing (any more) of this context. Raises GatewayClosedError.
         """
         self.drop_pending_audio()
-        if not self._over.is_set():
-            await self._send("interrupt", played_ms=played_ms)
-            await self._over.wait()
-        if self.interrupted is None and self.done is None and self._error is not None:
-            raise self._error
+        if self.interrupted is None:
+            if self._answer is None:
+                self._answer = asyncio.get_running_loop().create_future()
+                await self._send("interrupt", played_ms=played_ms)
+            await self._answer
         return self.interrupted
 
     async def duck(self, gain: float = 0.2) -> None:
@@ -138,24 +140,29 @@ class Context:
 
     def take_event(self, event: Event) -> None:
         """Keep an event and follow what it means for the context."""
-        self._queue.append(event)
         if isinstance(event, Started):
             self.started = event
         elif isinstance(event, Done):
             self.done = event
-            self._finish(None)
         elif isinstance(event, Interrupted):
             self.interrupted = event
             self.drop_pending_audio()
+        elif isinstance(event, Failed) and self._over.is_set():
+            self._settle_interrupt()  # there was nothing left to interrupt
+            return
+        self._queue.append(event)
+        self._arrived.set()
+        if isinstance(event, (Done, Interrupted)):
             self._finish(None)
         elif isinstance(event, Failed):
             self._finish(SpeechError(event.code, event.message))
-            if event.code not in ENDING_CODES:
+            if event.code not in ENDING_CODES and self._answer is None:
                 self._client.stop_soon(self)
-        self._arrived.set()
 
     def fail(self, error: Exception) -> None:
         """The connection is gone."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
         if not self._over.is_set():
             self._finish(error)
 
@@ -169,10 +176,18 @@ class Context:
         self._queue.extend(events)
 
     def _finish(self, error: Exception | None) -> None:
+        if self.interrupted is not None or error is not None:
+            self._settle_interrupt()
+        if self._over.is_set():
+            return
         self._error = error
         self._over.set()
         self._arrived.set()
         self._client.forget(self)
+
+    def _settle_interrupt(self) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(None)
 
     async def _send_settings(self) -> None:
         if self._unsent_settings is not None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -44,6 +45,7 @@ from clients.wire import (
 __all__ = ["Client", "Context", "GatewayClosedError", "SpeechError", "connect", "stream_url"]
 
 MAX_BUFFERED_BYTES = 16 * 1024 * 1024
+KEPT_OVER = 32
 
 
 class GatewayClosedError(ConnectionError):
@@ -121,6 +123,7 @@ class Client:
         self.hello = hello
         self._socket = socket
         self._contexts: dict[str, Context] = {}
+        self._over: OrderedDict[str, Context] = OrderedDict()
         self._by_number: dict[int, Context] = {}
         self._ids = itertools.count(1)
         self._buffered_bytes = 0
@@ -139,6 +142,7 @@ class Client:
         """Begin an utterance. `settings`: the fields of `configure` in PROTOCOL.md (`voice`,
         `format`, `speed`, ...); they are sent with the first text."""
         name = context_id if context_id is not None else f"c{next(self._ids)}"
+        self._over.pop(name, None)
         if name in self._contexts:
             raise ValueError(f"expected a context id that is not in use, got {name!r}")
         context = Context(self, name, settings)
@@ -175,8 +179,10 @@ class Client:
             self._room.clear()
 
     def forget(self, context: Context) -> None:
-        """A context is over: late messages for it are dropped."""
-        self._contexts.pop(context.id, None)
+        """A context is over: its late audio is dropped, its last events are not, for a while."""
+        self._over[context.id] = self._contexts.pop(context.id, context)
+        while len(self._over) > KEPT_OVER:
+            self._over.popitem(last=False)
         if context.number is not None:
             self._by_number.pop(context.number, None)
 
@@ -219,7 +225,7 @@ class Client:
                 for context in list(self._contexts.values()):
                     context.take_event(event)
             return
-        addressed = self._contexts.get(event.context)
+        addressed = self._contexts.get(event.context) or self._over.get(event.context)
         if addressed is None:
             return
         if isinstance(event, Started):
@@ -228,5 +234,5 @@ class Client:
 
     def _end(self, error: Exception) -> None:
         self._closed = error
-        for context in list(self._contexts.values()):
+        for context in [*self._contexts.values(), *self._over.values()]:
             context.fail(error)

@@ -207,7 +207,7 @@ def decode_audio(frame: bytes) -> AudioPacket:
     version, kind, flags, number, generation, sequence, timestamp = _HEADER.unpack_from(frame)
     if (version, kind) != (_VERSION, _KIND_AUDIO):
         raise WireError(
-            f"expected frame version {_VERSION} kind {_KIND_AUDIO}, got version {version} kind {kind}"
+            f"expected frame version {_VERSION} kind {_KIND_AUDIO}, got {version} and {kind}"
         )
     return AudioPacket(
         number, generation, sequence, timestamp, frame[_HEADER.size :], bool(flags & _FLAG_LAST)
