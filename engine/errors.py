@@ -18,3 +18,7 @@ class TextError(ValueError):
 
 class PromptError(ValueError):
     """Text, references or history cannot be made into a prompt of this checkpoint."""
+
+
+class EngineStartError(RuntimeError):
+    """SGLang did not come up."""

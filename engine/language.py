@@ -51,7 +51,7 @@ class LanguageEngine:
             # one more, so that a segment of exactly max_frames may still end by itself
             "max_new_tokens": max_frames + 1,
             "stop_token_ids": [self._end_id],
-            "custom_params": to_custom_params(settings, list(prompt.code_spans), prompt.codes),
+            "custom_params": to_custom_params(settings, prompt.code_spans, prompt.codes),
         }
         stream: Any = await self._engine.async_generate(
             input_ids=list(prompt.input_ids),

@@ -1,7 +1,7 @@
 """SGLang's entry point `sglang.srt.plugins`: runs in every SGLang process of this environment.
 
-Registers the configuration, the sampler and the scheduler's hook. A server of another model notices
-nothing: the sampler and the hook do their work only once a Dual-AR model is loaded.
+Registers the configuration, the sampler, the CPU's attention and the scheduler's hook. A server of
+another model notices nothing: each does its work for a Dual-AR model only.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from typing import Any
 # SGLang forces the backend "pytorch" on a CPU; elsewhere it takes the one that it is given
 SAMPLING_BACKENDS = ("dual_ar", "pytorch")
 
+_CPU_ATTENTION = "torch_native"
+
 
 def register() -> None:
     """Called by SGLang before it parses its arguments, in the parent and in each child."""
+    from sglang.srt.layers.attention.attention_registry import (
+        ATTENTION_BACKENDS,
+        register_attention_backend,
+    )
     from sglang.srt.layers.sampler import register_sampler_backend
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
     from transformers import AutoConfig
@@ -23,6 +29,8 @@ def register() -> None:
     AutoConfig.register(MODEL_TYPE, DualARConfig, exist_ok=True)
     for backend in SAMPLING_BACKENDS:
         register_sampler_backend(backend, _make_sampler)
+    stock = ATTENTION_BACKENDS[_CPU_ATTENTION]
+    register_attention_backend(_CPU_ATTENTION)(lambda runner: _make_attention(runner, stock))
     HookRegistry.register(
         "sglang.srt.managers.scheduler.Scheduler.run_batch", _before_batch, HookType.BEFORE
     )
@@ -32,6 +40,16 @@ def _make_sampler() -> Any:
     from engine.models.sampler import DualARSampler
 
     return DualARSampler()
+
+
+def _make_attention(runner: Any, stock: Any) -> Any:
+    from engine.models.config import MODEL_TYPE
+
+    if runner.model_config.hf_config.model_type != MODEL_TYPE:
+        return stock(runner)
+    from engine.models.cpu_attention import BatchedAttentionBackend
+
+    return BatchedAttentionBackend(runner)
 
 
 def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None:

@@ -10,7 +10,7 @@ chunks, or after a retraction.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,11 +23,11 @@ _SPANS, _CODES = "spans", "codes"
 
 
 def to_custom_params(
-    settings: RowSettings, spans: list[tuple[int, int]], codes: NDArray[np.uint16]
+    settings: RowSettings, spans: Sequence[tuple[int, int]], codes: NDArray[np.uint16]
 ) -> dict[str, Any]:
     """Pack for SGLang's `custom_params`: flat JSON values only.
 
-    `spans`: (first position, frames) of each run of codes in the prompt; `codes` [total, N].
+    `spans`: [start, end) of each run of codes in the prompt; `codes` [total, N].
     """
     flat = [number for span in spans for number in span]
     packed = base64.b64encode(np.ascontiguousarray(codes, "<u2").tobytes()).decode("ascii")
@@ -59,9 +59,9 @@ def window_codes(
     codes = np.frombuffer(base64.b64decode(params[_CODES]), "<u2").reshape(-1, num_codebooks)
     flat, taken = params[_SPANS], 0
     runs = []
-    for first, frames in zip(flat[::2], flat[1::2], strict=True):
-        runs.append((first, codes[taken : taken + frames]))
-        taken += frames
+    for first, end in zip(flat[::2], flat[1::2], strict=True):
+        runs.append((first, codes[taken : taken + end - first]))
+        taken += end - first
     if generated and stop > prompt_length:
         made = np.frombuffer(b"".join(generated), "<u2").reshape(-1, num_codebooks)
         runs.append((prompt_length, made))

@@ -1,0 +1,107 @@
+"""The codec's thread: many streams' new frames, decoded in as few batched calls as they allow.
+
+Each stream has at most one job in flight, so its frames stay in order without any lock. Jobs that
+arrive in the same turn of the event loop (SGLang reports a whole batch at once) are handed over
+together and decoded together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.uint16]
+Pcm = NDArray[np.float32]
+
+
+class Decoder(Protocol):
+    """What is needed of `engine.codec`'s StreamingDecoder."""
+
+    def allocate(self) -> int: ...
+    def free(self, slot: int) -> None: ...
+    def decode(self, slots: list[int], codes: Codes) -> Pcm: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    slot: int
+    codes: Codes  # [T, N]
+    result: asyncio.Future[Pcm]
+
+
+class CodecLoop:
+    """Owns the decoder's thread. All methods are for the event loop that `start` was called on."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._batches: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
+        self._gathering: list[_Job] = []
+        self._thread = threading.Thread(target=self._run, name="codec", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def open(self) -> int:
+        """Take a slot with fresh state. Raises what the decoder's pool raises when it is empty."""
+        return self._decoder.allocate()
+
+    def release(self, slot: int) -> None:
+        """Give a slot back. No job of it may be in flight."""
+        self._decoder.free(slot)
+
+    async def decode(self, slot: int, codes: Codes) -> Pcm:
+        """The next frames of a stream, codes [T, N] -> samples [T * frame_samples]."""
+        job = _Job(slot, codes, self._loop.create_future())
+        if not self._gathering:
+            self._loop.call_soon(self._hand_over)
+        self._gathering.append(job)
+        # a cancelled caller must not release the slot under a running decode
+        return await asyncio.shield(job.result)
+
+    async def stop(self) -> None:
+        """Finish what is in flight and end the thread."""
+        self._batches.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _hand_over(self) -> None:
+        self._batches.put(self._gathering)
+        self._gathering = []
+
+    def _run(self) -> None:
+        while (jobs := self._batches.get()) is not None:
+            for group in _by_length(jobs):
+                try:
+                    pcm = self._decoder.decode(
+                        [job.slot for job in group], np.stack([job.codes for job in group])
+                    )
+                    results: Sequence[Pcm | Exception] = list(pcm)
+                except Exception as error:
+                    results = [error] * len(group)
+                self._loop.call_soon_threadsafe(_settle, group, results)
+
+
+def _by_length(jobs: list[_Job]) -> list[list[_Job]]:
+    groups: defaultdict[int, list[_Job]] = defaultdict(list)
+    for job in jobs:
+        groups[len(job.codes)].append(job)
+    return list(groups.values())
+
+
+def _settle(jobs: list[_Job], results: Sequence[Pcm | Exception]) -> None:
+    for job, result in zip(jobs, results, strict=True):
+        if job.result.done():
+            continue
+        if isinstance(result, Exception):
+            job.result.set_exception(result)
+        else:
+            job.result.set_result(result)

@@ -1,0 +1,153 @@
+"""Serve one SpeechWorker over ZeroMQ: `python -m engine.serve --checkpoint DIR --endpoint ipc://...`
+
+Standard output carries the start-up, one JSON object a line: {"stage": text}, then {"ready": true}
+or {"error": text}. The process ends when its standard input closes, so it cannot outlive whoever
+started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+import zmq.asyncio
+
+from engine import api, wire
+from engine.config import DEVICES, DTYPES, EngineConfig
+
+log = logging.getLogger("voice-gateway.worker")
+
+
+class Server:
+    """Answers clients of one ROUTER socket; each call is a task of its own."""
+
+    def __init__(self, engine: api.SpeechEngine, info: Callable[[], api.EngineInfo]) -> None:
+        self._engine, self._info = engine, info
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, endpoint: str) -> None:
+        """Bind and serve until cancelled."""
+        context = zmq.asyncio.Context.instance()
+        self._socket = context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(endpoint)
+        print(json.dumps({"ready": True}), flush=True)
+        try:
+            while True:
+                client, data = await self._socket.recv_multipart()
+                task = asyncio.create_task(self._answer(client, data))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            self._socket.close()
+
+    async def _answer(self, client: bytes, data: bytes) -> None:
+        try:
+            call = wire.decode_call(data)
+        except msgspec.DecodeError as error:
+            log.warning("expected a client's message, got %d bytes: %s", len(data), error)
+            return
+        try:
+            await self._dispatch(call, lambda answer: self._send(client, answer))
+        except api.EngineError as error:
+            await self._send(client, wire.Failed(call.call, type(error).__name__, str(error)))
+        except Exception as error:
+            log.exception("call %s failed", type(call).__name__)
+            await self._send(client, wire.Failed(call.call, "EngineError", repr(error)))
+
+    async def _send(self, client: bytes, answer: wire.WorkerMessage) -> None:
+        await self._socket.send_multipart([client, wire.encode(answer)])
+
+    async def _dispatch(
+        self, call: wire.ClientMessage, send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        engine = self._engine
+        match call:
+            case wire.GetInfo():
+                await send(wire.Info(call.call, self._info()))
+            case wire.GetStats():
+                await send(wire.Stats(call.call, await engine.stats()))
+            case wire.Speak(request=request):
+                async for event in engine.speak(request):
+                    if isinstance(event, api.Frames):
+                        await send(wire.Sound(call.call, event))
+                    else:
+                        await send(wire.Ended(call.call, event))
+            case wire.AbortSpeech(request_id=request_id):
+                await send(wire.Aborted(call.call, await engine.abort(request_id)))
+            case wire.Warm(voice=voice):
+                await engine.warm(voice)
+                await send(wire.Ok(call.call))
+            case wire.AddVoice(sample=sample):
+                await engine.add_voice(sample)
+                await send(wire.Ok(call.call))
+            case wire.RemoveVoice(name=name):
+                await engine.remove_voice(name)
+                await send(wire.Ok(call.call))
+
+
+def _report(stage: str) -> None:
+    print(json.dumps({"stage": stage}), flush=True)
+
+
+def _config(argv: list[str]) -> tuple[EngineConfig, str]:
+    parser = argparse.ArgumentParser(prog="python -m engine.serve", description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--endpoint", required=True, help="ZeroMQ address to bind")
+    parser.add_argument("--device", choices=DEVICES, default="auto")
+    parser.add_argument("--dtype", choices=DTYPES, default="auto")
+    parser.add_argument("--max-streams", type=int, default=16)
+    parser.add_argument("--max-waiting", type=int, default=64)
+    parser.add_argument("--kv-tokens", type=int)
+    parser.add_argument("--voices", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    options = vars(parser.parse_args(argv))
+    endpoint = options.pop("endpoint")
+    return EngineConfig(**options), endpoint
+
+
+def main() -> None:
+    """Start the worker, serve, and end its process tree when standard input closes."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    try:
+        config, endpoint = _config(sys.argv[1:])
+        _report("importing torch and SGLang")
+        from engine.worker import SpeechWorker
+
+        worker = SpeechWorker(config, _report)
+    except Exception as error:
+        log.exception("the worker could not start")
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
+    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(_serve(worker, endpoint))
+
+
+async def _serve(worker: Any, endpoint: str) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_reader(sys.stdin.fileno(), lambda: os.read(0, 4096) or stop.set())
+    _report("speaking the first word")
+    await worker.start()
+    server = asyncio.create_task(Server(worker, lambda: worker.info).run(endpoint))
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait((server, stopped), return_when=asyncio.FIRST_COMPLETED)
+    server.cancel()
+    await worker.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Registered voices: a name, a transcript, and the reference's codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.api import DEFAULT_VOICE, InvalidRequestError, UnknownVoiceError
+from engine.prompt import Reference
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
+
+# bytes of an audio file -> codes [frames, num_codebooks]
+Encode = Callable[[bytes], NDArray[np.uint16]]
+
+
+class VoiceStore:
+    """The voices of one worker. The default voice is the model's own: no reference."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._voices: dict[str, tuple[Reference, ...]] = {DEFAULT_VOICE: ()}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The default voice first, then the others by name."""
+        return (DEFAULT_VOICE, *sorted(self._voices.keys() - {DEFAULT_VOICE}))
+
+    def references(self, name: str) -> tuple[Reference, ...]:
+        """The references of a voice. Raises UnknownVoiceError."""
+        try:
+            return self._voices[name]
+        except KeyError:
+            raise UnknownVoiceError(
+                f"voice: expected one of {', '.join(self.names)}, got {name!r}"
+            ) from None
+
+    def add(self, name: str, audio: bytes, transcript: str) -> None:
+        """Encode and keep a voice; a name in use is replaced. Raises InvalidRequestError."""
+        if not _NAME.fullmatch(name) or name == DEFAULT_VOICE:
+            raise InvalidRequestError(
+                "voice name: expected 1 to 64 letters, digits, '.', '_' or '-', not "
+                f"{DEFAULT_VOICE!r}, got {name!r}"
+            )
+        if not transcript.strip():
+            raise InvalidRequestError(f"transcript: expected what the recording says, got {transcript!r}")
+        try:
+            codes = self._encode(audio)
+        except ValueError as error:
+            raise InvalidRequestError(f"voice {name}: {error}") from error
+        self._voices[name] = (Reference(transcript.strip(), codes),)
+
+    def remove(self, name: str) -> None:
+        """Forget a voice. Raises UnknownVoiceError; the default voice stays."""
+        if name == DEFAULT_VOICE:
+            raise InvalidRequestError(f"voice: {DEFAULT_VOICE!r} cannot be removed")
+        self.references(name)
+        del self._voices[name]
+
+    def load_folder(self, folder: Path) -> None:
+        """Add every `name.wav` (or flac, ogg, opus, mp3) that has a `name.txt` beside it.
+
+        Raises InvalidRequestError on a recording without transcript.
+        """
+        for audio in sorted(folder.iterdir()):
+            if audio.suffix.lower() not in _AUDIO_SUFFIXES:
+                continue
+            text = audio.with_suffix(".txt")
+            if not text.exists():
+                raise InvalidRequestError(f"expected a transcript {text} beside {audio.name}")
+            self.add(audio.stem, audio.read_bytes(), text.read_text(encoding="utf-8"))
