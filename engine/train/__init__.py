@@ -1,0 +1,1 @@
+"""Training for this architecture: corpus, codec, Dual-AR, evaluation, export, fine-tuning."""
