@@ -86,6 +86,11 @@ class EngineFacts:
         """Duration of one frame."""
         return 1000.0 * self.frame_samples / self.sample_rate_hz
 
+    @property
+    def frame_bytes(self) -> int:
+        """Size of one frame of the engine's PCM, float32 mono."""
+        return 4 * self.frame_samples
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -1,0 +1,260 @@
+"""One context's way out: packets pulled when due, and the events that belong between them.
+
+Nothing is encoded before it is due, so a fade or a duck acts on the very next packet. Only at the
+end one packet is held back, because the last one must be known as such when it leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.playout import Playout
+from gateway.speech import Line, Speech
+from gateway.types import (
+    Audio,
+    AudioChain,
+    AudioFormat,
+    ContextSettings,
+    Event,
+    Flushed,
+    Packet,
+    SegmentStarted,
+    Started,
+    Words,
+)
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FlushMark:
+    """A flush waits for everything before segment `ordinal`."""
+
+    flush_id: int | str | None
+    ordinal: int
+
+
+class Egress:
+    """The sending side of one context."""
+
+    def __init__(
+        self, context_id: str, speech: Speech, playout: Playout, generation: int, sink: Sink
+    ) -> None:
+        self.number = 0  # tags the binary frames; 0 until started
+        self.generation = generation
+        self.sequence = 0
+        self.announced = 0  # lines whose first packet has left
+        self.first_sent_at_ms: float | None = None
+        self.paused = False
+        self.gain = 1.0
+        self._id = context_id
+        self._speech = speech
+        self._playout = playout
+        self._sink = sink
+        self._flushes: deque[FlushMark] = deque()
+        self._timed: deque[Line] = deque()  # with word times, not yet announced
+        self._held: Packet | None = None
+        self._dry = True  # the last pull found too little for a packet
+        self._format = AudioFormat()
+
+    @property
+    def started(self) -> bool:
+        """The context has a number, and audio of it has left."""
+        return self.number > 0
+
+    @property
+    def sent_samples(self) -> int:
+        """Samples sent, pre-skip excluded: how far the listener can get."""
+        chain = self._speech.chain
+        if chain is None:
+            return 0
+        held = self._held.duration_samples if self._held else 0
+        return max(chain.position_samples - held - chain.pre_skip_samples, 0)
+
+    @property
+    def starved(self) -> bool:
+        """There is too little sound for a packet."""
+        return self._dry and self._held is None
+
+    def wake(self) -> None:
+        """There may be more to pull than before."""
+        self._dry = False
+
+    def next_deadline_ms(self, settings: ContextSettings) -> float | None:
+        """When the next packet is due; None while there is none to send."""
+        if self.paused or (self._dry and self._held is None):
+            return None
+        return self._playout.due_at_ms(settings.format.frame_ms, settings.lead_ms)
+
+    def pump(
+        self, settings: ContextSettings, next_number: Callable[[], int], now_ms: float
+    ) -> bool:
+        """Send every packet that is due. Returns whether anything left."""
+        sent = False
+        self._format = settings.format
+        while (due_ms := self.next_deadline_ms(settings)) is not None and due_ms <= now_ms:
+            packet, last = self._next_packet()
+            if packet is None:
+                break
+            if not self.started:
+                self._start(settings, next_number())
+            self._send(packet, last, now_ms)
+            sent = True
+        return sent
+
+    @property
+    def drained(self) -> bool:
+        """Everything has left: only true once the speech is finished."""
+        return self._speech.finished and self._held is None and self._dry
+
+    def flush(self, mark: FlushMark) -> None:
+        """Answer with `Flushed` when everything before the mark has left."""
+        self._flushes.append(mark)
+
+    def settle(self, words_wanted: bool) -> None:
+        """Send what became certain: word times, answered flushes."""
+        while (line := self._speech.take_timed()) is not None:
+            self._timed.append(line)
+        while self._timed and self._timed[0].index < self.announced:
+            line = self._timed.popleft()
+            if words_wanted and line.words:
+                self._sink(Words(self._id, line.words, line.source))
+        while self._flushes and self._has_left(self._flushes[0].ordinal):
+            mark = self._flushes.popleft()
+            self._sink(Flushed(self._id, mark.flush_id, self._playout.sent_ms))
+
+    def announce_rest(self, words_wanted: bool) -> None:
+        """Everything has left: announce what begins at the very end, too."""
+        self._announce(math.inf)
+        self.settle(words_wanted)
+
+    def duck(self, gain: float, now_ms: float) -> float:
+        """Lower the output. Returns the position from which it is lowered, or stopped, in ms."""
+        chain = self._speech.chain
+        at_ms = self._playout.sent_ms
+        if gain != self.gain and chain is not None:
+            chain.set_gain(gain)
+        self.gain = gain
+        if gain == 0.0 and not self.paused:
+            # One packet carries the ramp, so that the pause does not begin with a click.
+            if self.started and not self._dry:
+                packet, last = self._next_packet()
+                if packet is not None:
+                    self._send(packet, last, now_ms)
+                    at_ms = self._playout.sent_ms
+        self.paused = gain == 0.0
+        return at_ms
+
+    def fade_out(self, now_ms: float) -> None:
+        """Send the last packets, faded to silence, and forget everything behind them."""
+        chain = self._speech.chain
+        packets: list[Packet] = []
+        if chain is not None and self.started and not self.drained and not self.paused:
+            packets = [self._held] if self._held else []
+            self._held = None
+            packets += chain.fade_out()
+        for i, packet in enumerate(packets):
+            self._send(packet, i == len(packets) - 1, now_ms)
+        self._held = None
+        self._dry = True
+        self._flushes.clear()
+
+    def _has_left(self, ordinal: int) -> bool:
+        """Every segment before `ordinal` was spoken, and its sound has left."""
+        speech, chain = self._speech, self._speech.chain
+        if speech.ordinal < ordinal or (speech.making and speech.making.ordinal < ordinal):
+            return False
+        if chain is None or self.drained or (self._dry and not chain.buffered_samples):
+            return True
+        line = next((x for x in reversed(speech.lines) if x.ordinal < ordinal), None)
+        if line is None:
+            return True
+        end = chain.output_samples(line.index, line.samples)
+        return end is not None and end <= self.sent_samples
+
+    def _next_packet(self) -> tuple[Packet | None, bool]:
+        """The next packet, and whether it is the context's last."""
+        chain = self._speech.chain
+        if chain is None:
+            self._dry = True
+            return None, False
+        packet = self._held or self._pull(chain)
+        self._held = None
+        if packet is None:
+            return None, False
+        if self._speech.finished:
+            self._held = self._pull(chain)
+            return packet, self._held is None
+        return packet, False
+
+    def _pull(self, chain: AudioChain) -> Packet | None:
+        packet = chain.pull()
+        if packet is None and not self._speech.finished and self._unstuck(chain):
+            packet = chain.pull()
+        self._dry = packet is None
+        return packet
+
+    def _unstuck(self, chain: AudioChain) -> bool:
+        """A flush wants out what is too short for a packet: fill it up with silence."""
+        ready = chain.buffered_samples
+        speech = self._speech
+        if not (ready and self._flushes and speech.making is None):
+            return False
+        if speech.ordinal < self._flushes[-1].ordinal:
+            return False  # more is coming
+        missing = max(self._format.frame_samples - ready, 1)
+        chain.add_silence(1000.0 * missing / self._format.sample_rate_hz)
+        return True
+
+    def _start(self, settings: ContextSettings, number: int) -> None:
+        chain = self._speech.chain
+        assert chain is not None
+        self.number = number
+        self._sink(
+            Started(self._id, number, self.generation, settings.format, chain.pre_skip_samples)
+        )
+
+    def _send(self, packet: Packet, last: bool, now_ms: float) -> None:
+        chain = self._speech.chain
+        assert chain is not None
+        if self.first_sent_at_ms is None:
+            self.first_sent_at_ms = now_ms
+        end_samples = packet.start_samples + packet.duration_samples - chain.pre_skip_samples
+        self._announce(end_samples)
+        self._sink(
+            Audio(
+                self._id,
+                self.number,
+                self.generation,
+                self.sequence,
+                packet.start_samples,
+                packet.payload,
+                last,
+            )
+        )
+        self.sequence += 1
+        self._playout.note_sent(self._speech.to_ms(max(end_samples, 0)), now_ms)
+
+    def _announce(self, until_samples: float) -> None:
+        """Announce the lines that begin before `until_samples`."""
+        speech = self._speech
+        while self.announced < len(speech.lines):
+            line = speech.lines[self.announced]
+            start = speech.chain.segment_start_samples(line.index) if speech.chain else None
+            if start is None or not line.frames or start >= until_samples:
+                return
+            self.announced += 1
+            segment = line.segment
+            self._sink(
+                SegmentStarted(
+                    self._id,
+                    line.index,
+                    segment.start,
+                    segment.end,
+                    segment.text,
+                    speech.to_ms(start),
+                )
+            )

@@ -1,0 +1,56 @@
+"""Which segment the engine gets next, and how urgent it is.
+
+Theory of operation. Contexts are played in the order of their opening, and inside a context lines
+are made one after another. Work goes `look_ahead` lines beyond what is leaving: a segment is
+submitted once everything submitted before it, in its own context and the ones before, has begun to
+leave. So segment N+1 is made while N plays, an interrupt wastes little, and a context further back
+never keeps one in front from being served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+MAX_PRIORITY = 100
+COMFORTABLE_LEAD_MS = 2000.0
+
+
+class Speaker(Protocol):
+    """What the schedule must know of a context."""
+
+    @property
+    def has_pending(self) -> bool:
+        """A segment waits to be submitted."""
+        ...
+
+    @property
+    def is_making(self) -> bool:
+        """The engine works on a line of it."""
+        ...
+
+    @property
+    def unstarted_lines(self) -> int:
+        """Lines submitted, none of whose sound has left."""
+        ...
+
+
+SpeakerT = TypeVar("SpeakerT", bound=Speaker)
+
+
+def choose(speakers: Sequence[SpeakerT], look_ahead: int) -> SpeakerT | None:
+    """The first context, in order of playing, whose next segment may be submitted."""
+    unstarted = 0
+    for speaker in speakers:
+        unstarted += speaker.unstarted_lines
+        if unstarted >= look_ahead:
+            return None
+        if speaker.has_pending and not speaker.is_making:
+            return speaker
+    return None
+
+
+def priority(lead_ms: float) -> int:
+    """Greater is more urgent: a listener about to run dry goes first."""
+    missing = 1.0 - min(max(lead_ms, 0.0) / COMFORTABLE_LEAD_MS, 1.0)
+    return round(MAX_PRIORITY * missing)

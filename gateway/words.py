@@ -1,0 +1,206 @@
+"""Words of a segment, and when each of them is spoken.
+
+Two sources of times: the model's alignment heads, which name the text token that each frame speaks
+(`from_tokens`), and, without them, a guess in proportion to how long each word is to say
+(`proportional`). Both give monotonic times that cover the segment. What is spoken may differ from
+what was written (`Segment.spoken`), so times are found for the spoken words and carried over to
+the written ones (`carry_over`).
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# What the model obeys and does not say: [free-form tags], <|speaker:0|>, <break time="1s"/>.
+_TAG = r"\[[^\[\]\n]*\]|<[|/a-zA-Z][^<>\n]*>"
+
+# Scripts written without spaces: every character counts as a word of its own.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # Han
+)
+_TOKEN = re.compile(rf"(?P<tag>{_TAG})|(?P<char>[{_UNSPACED}])|(?P<run>[^\s{_UNSPACED}\[<]+|[\[<])")
+
+_PAUSES = {",": 2.0, ";": 3.0, ":": 3.0, "\u3001": 2.0, "\uff0c": 2.0, "\u060c": 2.0}
+_STOP_PAUSE = 4.0
+_STOPS = frozenset(".!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4")
+_DIGIT_WEIGHT = 3.0  # a digit is a word
+_UNSPACED_WEIGHT = 2.5  # mostly a syllable
+_WORD_WEIGHT = 1.0  # what a word costs beside its letters
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpan:
+    """Characters `start`..`end` of a text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSpan:
+    """A word and where its sound lies in the segment, in samples."""
+
+    word: WordSpan
+    start_samples: int
+    end_samples: int
+
+
+def split_words(text: str, offset: int = 0) -> list[WordSpan]:
+    """Cut a text into words, punctuation attached. `offset` is added to every position.
+
+    Tags are no words; a run without a letter or digit joins the word before it.
+    """
+    spans: list[tuple[int, int]] = []
+    glue = False  # the next token touches the one before and may join it
+    for match in _TOKEN.finditer(text):
+        start, end = match.span()
+        if match.lastgroup == "tag":
+            glue = False
+            continue
+        touching = glue and bool(spans) and spans[-1][1] == start
+        glue = True
+        if _is_unspaced_mark(match):
+            if touching:
+                spans[-1] = (spans[-1][0], end)
+        elif any(c.isalnum() for c in match[0]):
+            spans.append((start, end))
+        elif touching:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            glue = False
+    return [WordSpan(offset + a, offset + b, text[a:b]) for a, b in spans]
+
+
+def _is_unspaced_mark(match: re.Match[str]) -> bool:
+    """A vowel sign or tone mark belongs to the character before it."""
+    return match.lastgroup == "char" and not match[0].isalnum()
+
+
+def weigh(word: str) -> tuple[float, float]:
+    """How long a word takes to say, and how long the pause after it is, in arbitrary units."""
+    letters = 0.0
+    for char in word:
+        if char.isdigit():
+            letters += _DIGIT_WEIGHT
+        elif char.isalpha():
+            letters += _UNSPACED_WEIGHT if _is_unspaced(char) else 1.0
+    last = next((c for c in reversed(word) if unicodedata.category(c) not in ("Pe", "Pf")), "")
+    pause = _STOP_PAUSE if last in _STOPS else _PAUSES.get(last, 0.0)
+    return letters + _WORD_WEIGHT, pause
+
+
+_UNSPACED_RE = re.compile(f"[{_UNSPACED}]")
+
+
+def _is_unspaced(char: str) -> bool:
+    return char > "\u0e00" and _UNSPACED_RE.match(char) is not None
+
+
+def total_weight(text: str) -> float:
+    """The weight of a whole text; 0 without words."""
+    return sum(sum(weigh(word.text)) for word in split_words(text))
+
+
+def proportional(words: Sequence[WordSpan], samples: int) -> list[TimedSpan]:
+    """Share `samples` among the words by weight. The last pause does not count."""
+    weights = [weigh(word.text) for word in words]
+    total = sum(a + b for a, b in weights) - (weights[-1][1] if weights else 0.0)
+    timed: list[TimedSpan] = []
+    at = 0.0
+    for word, (length, pause) in zip(words, weights, strict=True):
+        start, end = round(samples * at / total), round(samples * (at + length) / total)
+        timed.append(TimedSpan(word, start, min(end, samples)))
+        at += length + pause
+    return timed
+
+
+def from_tokens(
+    words: Sequence[WordSpan],
+    text_tokens: Sequence[int],
+    token_spans: Sequence[tuple[int, int]],
+    frame_samples: int,
+) -> list[TimedSpan]:
+    """Times from the alignment heads.
+
+    `text_tokens` [frames]: the token each frame speaks; `token_spans`: characters of each token in
+    the text that `words` came from. Attention may jump back; speech does not, so a word begins with
+    the first frame that has reached it. Words that no frame reached get no time at the end.
+    """
+    reached: list[int] = []  # per frame: how far into the text speech has come
+    furthest = 0
+    for token in text_tokens:
+        if 0 <= token < len(token_spans):
+            furthest = max(furthest, token_spans[token][1])
+        reached.append(furthest)
+    starts = [bisect.bisect_left(reached, word.start + 1) for word in words]
+    bounds = [*starts, len(reached)]
+    return [
+        TimedSpan(word, bounds[i] * frame_samples, max(bounds[i], bounds[i + 1]) * frame_samples)
+        for i, word in enumerate(words)
+    ]
+
+
+def carry_over(spoken: Sequence[TimedSpan], written: Sequence[WordSpan]) -> list[TimedSpan]:
+    """Give the written words the times of the spoken ones.
+
+    Equal words take their twin's time; where the two texts differ, the written words share the
+    time of the spoken ones in between by weight.
+    """
+    if len(spoken) == len(written):
+        return [
+            TimedSpan(word, twin.start_samples, twin.end_samples)
+            for word, twin in zip(written, spoken, strict=True)
+        ]
+    matcher = difflib.SequenceMatcher(
+        None,
+        [twin.word.text.casefold() for twin in spoken],
+        [word.text.casefold() for word in written],
+        autojunk=False,
+    )
+    timed: list[TimedSpan] = []
+    for _, a, b, c, d in matcher.get_opcodes():
+        timed += _share(spoken, a, b, written[c:d])
+    return timed
+
+
+def _share(
+    spoken: Sequence[TimedSpan], a: int, b: int, words: Sequence[WordSpan]
+) -> list[TimedSpan]:
+    """Spread the time of spoken[a:b] over `words`."""
+    if b - a == len(words):
+        return [
+            TimedSpan(word, twin.start_samples, twin.end_samples)
+            for word, twin in zip(words, spoken[a:b], strict=True)
+        ]
+    if a < b:
+        start, end = spoken[a].start_samples, spoken[b - 1].end_samples
+    else:
+        start = end = spoken[a - 1].end_samples if a else 0
+    return [
+        TimedSpan(t.word, start + t.start_samples, start + t.end_samples)
+        for t in proportional(words, end - start)
+    ]
+
+
+class SpeechRate:
+    """How long a unit of weight takes to say: learnt from what is finished, for what is not."""
+
+    def __init__(self, ms_per_weight: float = 60.0) -> None:
+        self.ms_per_weight = ms_per_weight
+
+    def observe(self, weight: float, duration_ms: float) -> None:
+        """Learn from a finished segment."""
+        if weight > 0.0 and duration_ms > 0.0:
+            self.ms_per_weight += 0.3 * (duration_ms / weight - self.ms_per_weight)
+
+    def estimate_ms(self, weight: float) -> float:
+        """How long a text of this weight will take."""
+        return weight * self.ms_per_weight

@@ -1,0 +1,342 @@
+"""Virtual time, a fake audio chain and a fake engine for tests of the core: nothing ever sleeps."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from gateway.session import Session
+from gateway.types import (
+    Abort,
+    Audio,
+    AudioFormat,
+    Codec,
+    Command,
+    ContextSettings,
+    Effect,
+    EngineFacts,
+    Event,
+    Limits,
+    Packet,
+    Send,
+    Submit,
+)
+
+FACTS = EngineFacts(
+    checkpoint="fake",
+    sample_rate_hz=16_000,
+    frame_samples=640,  # 40 ms
+    num_codebooks=3,
+    max_streams=4,
+    max_frames=500,
+    voices=("default", "other"),
+)
+PCM = AudioFormat(codec=Codec.PCM_S16LE, sample_rate_hz=16_000, frame_ms=20)
+
+
+class FakeChain:
+    """An `AudioChain` at the engine's own rate whose packets are the samples' values themselves.
+
+    `hold_samples`: how much of a segment's end waits for what follows, as a crossfade would.
+    """
+
+    def __init__(
+        self, audio_format: AudioFormat, speed: float = 1.0, pre_skip: int = 0, hold: int = 0
+    ) -> None:
+        self.format = audio_format
+        self.pre_skip_samples = pre_skip
+        self.position_samples = 0
+        self.gain = 1.0
+        self.faded = False
+        self._ready: list[float] = [0.0] * pre_skip
+        self._pushed = 0
+        self._starts: list[int] = []
+        self._hold = hold
+        self._held = 0
+        self._finished = False
+
+    @property
+    def buffered_samples(self) -> int:
+        return len(self._ready)
+
+    def begin_segment(self) -> None:
+        assert not self._finished
+        self._held = 0
+        self._starts.append(self._pushed)
+
+    def push(self, pcm: bytes) -> None:
+        assert not self._finished and self._starts
+        samples = struct.unpack(f"<{len(pcm) // 4}f", pcm)
+        self._ready += samples
+        self._pushed += len(samples)
+        self._held = self._hold
+
+    def end_segment(self) -> None:
+        assert not self._finished
+
+    def add_silence(self, duration_ms: float) -> None:
+        assert not self._finished
+        samples = round(duration_ms * self.format.sample_rate_hz / 1000)
+        self._held = 0
+        self._ready += [0.0] * samples
+        self._pushed += samples
+
+    def finish(self) -> None:
+        assert not self._finished
+        self._held = 0
+        self._finished = True
+
+    def segment_start_samples(self, index: int) -> int | None:
+        return self._starts[index] if index < len(self._starts) else None
+
+    def output_samples(self, index: int, segment_samples: int) -> int | None:
+        if index >= len(self._starts):
+            return None
+        at = self._starts[index] + segment_samples
+        return at if at <= self._pushed else None
+
+    def pull(self) -> Packet | None:
+        assert not self.faded
+        size = self.format.frame_samples
+        if len(self._ready) - self._held < size and not (self._finished and self._ready):
+            return None
+        samples, self._ready = self._ready[:size], self._ready[size:]
+        packet = Packet(
+            struct.pack(f"<{len(samples)}f", *(self.gain * s for s in samples)),
+            self.position_samples,
+            len(samples),
+        )
+        self.position_samples += len(samples)
+        return packet
+
+    def fade_out(self) -> list[Packet]:
+        size = min(self.format.frame_samples, len(self._ready))
+        self.faded = True
+        self._ready = []
+        if not size:
+            return []
+        packet = Packet(b"fade" * size, self.position_samples, size)
+        self.position_samples += size
+        return [packet]
+
+    def set_gain(self, gain: float) -> None:
+        self.gain = gain
+
+
+@dataclass(frozen=True, slots=True)
+class FakeSegment:
+    """What `FakeSegmenter` yields."""
+
+    text: str
+    start: int
+    end: int
+    spoken: str
+    pause_ms: float = 0.0
+
+    def raw_index(self, spoken_index: int) -> int:
+        return spoken_index
+
+
+class FakeSegmenter:
+    """Cuts after every full stop and its spaces; `|` stands for a pause of 100 ms."""
+
+    def __init__(self, settings: ContextSettings) -> None:
+        self._delay_ms = settings.max_buffer_delay_ms
+        self._text = ""
+        self._start = 0
+        self._since_ms: float | None = None
+        self.leads_ms: list[float] = []
+
+    def push(self, text: str, now_ms: float) -> list[FakeSegment]:
+        cut = []
+        for char in text:
+            if self._text.rstrip()[-1:] in (".", "|") and not char.isspace():
+                cut += self.flush()
+            self._text += char
+            if self._since_ms is None:
+                self._since_ms = now_ms
+        if self._text.endswith((". ", "|")):
+            cut += self.flush()
+        return cut
+
+    def flush(self) -> list[FakeSegment]:
+        text, start = self._text, self._start
+        self._text, self._since_ms = "", None
+        self._start += len(text)
+        if not text:
+            return []
+        spoken = text.replace("|", "")
+        return [FakeSegment(text, start, self._start, spoken, 100.0 * text.count("|"))]
+
+    def tick(self, now_ms: float) -> list[FakeSegment]:
+        deadline_ms = self.next_deadline_ms()
+        return self.flush() if deadline_ms is not None and deadline_ms <= now_ms else []
+
+    def next_deadline_ms(self) -> float | None:
+        return None if self._since_ms is None else self._since_ms + self._delay_ms
+
+    def set_lead_ms(self, lead_ms: float) -> None:
+        self.leads_ms.append(lead_ms)
+
+
+@dataclass
+class FakeEngine:
+    """Plans what the engine will say, in virtual time. A frame for every two characters.
+
+    `frame_delay_ms`: per frame; `abort_delay_ms`: until an abort is confirmed, None for never;
+    `failures`: text -> wire code, raised after `fail_after` frames.
+    """
+
+    frame_delay_ms: float = 4.0
+    prefill_ms: float = 10.0
+    abort_delay_ms: float | None = 20.0
+    failures: dict[str, str] = field(default_factory=dict)
+    fail_after: int = 0
+    runaways: frozenset[str] = frozenset()
+    facts: EngineFacts = FACTS
+    with_tokens: bool = False
+    submitted: list[Submit] = field(default_factory=list)
+    aborted: list[str] = field(default_factory=list)
+    frames_made: int = 0
+
+    def frames_of(self, text: str) -> int:
+        return max(1, len(text) // 2)
+
+    def samples_of(self, text: str, frame: int) -> bytes:
+        value = (sum(map(ord, text)) % 97 + 1) / 100.0
+        n = self.facts.frame_samples
+        return struct.pack(f"<{n}f", *[value + frame / 10000.0] * n)
+
+
+class Harness:
+    """One session, its engine, and the clock between them."""
+
+    def __init__(
+        self,
+        engine: FakeEngine | None = None,
+        limits: Limits | None = None,
+        chain: Callable[[AudioFormat, float], FakeChain] = FakeChain,
+        defaults: ContextSettings | None = None,
+        **session_args: object,
+    ) -> None:
+        self.engine = engine or FakeEngine()
+        self.now_ms = 1000.0
+        self.chains: list[FakeChain] = []
+        self.sent: list[tuple[float, Event]] = []
+        self.effects: list[Effect] = []
+        self._order = itertools.count()
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._make_chain = chain
+        session_args.setdefault("segmenter_factory", FakeSegmenter)
+        self.session = Session(
+            "s-1", self.engine.facts, limits or Limits(), self._chain, self.now_ms, **session_args
+        )
+        if defaults is not None:
+            self.session._defaults = defaults
+        self.collect()
+
+    def _chain(self, audio_format: AudioFormat, speed: float) -> FakeChain:
+        self.chains.append(self._make_chain(audio_format, speed))
+        return self.chains[-1]
+
+    # --- driving ---
+
+    def do(self, command: Command) -> list[Event]:
+        """Give a command now; return the events that follow at once."""
+        before = len(self.sent)
+        self.session.receive(command, self.now_ms)
+        self.collect()
+        return [event for _, event in self.sent[before:]]
+
+    def run(self, duration_ms: float = 60_000.0) -> list[Event]:
+        """Let time pass; return the events of it."""
+        before, end_ms = len(self.sent), self.now_ms + duration_ms
+        while True:
+            deadline_ms = self.session.next_deadline_ms()
+            agenda_ms = self._agenda[0][0] if self._agenda else None
+            times = [t for t in (deadline_ms, agenda_ms) if t is not None and t <= end_ms]
+            if not times:
+                break
+            assert len(self.sent) < 200_000, "the session does not come to rest"
+            self.now_ms = max(self.now_ms, min(times))
+            if agenda_ms is not None and agenda_ms <= self.now_ms:
+                heapq.heappop(self._agenda)[2]()
+            else:
+                self.session.tick(self.now_ms)
+            self.collect()
+        self.now_ms = end_ms
+        return [event for _, event in self.sent[before:]]
+
+    def collect(self) -> None:
+        """Perform the session's effects."""
+        for effect in self.session.effects():
+            self.effects.append(effect)
+            match effect:
+                case Send():
+                    self.sent.append((self.now_ms, effect.event))
+                case Submit():
+                    self._speak(effect)
+                case Abort():
+                    self._abort(effect.request_id)
+        self.session.check_integrity()
+
+    def at(self, delay_ms: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._agenda, (self.now_ms + delay_ms, next(self._order), action))
+
+    # --- the engine's side ---
+
+    def _speak(self, submit: Submit) -> None:
+        self.engine.submitted.append(submit)
+        if self.engine.with_tokens:
+            spans = tuple((i, i + 1) for i in range(len(submit.text)))
+            self.session.engine_tokens(submit.request_id, spans)
+        self.at(self.engine.prefill_ms, lambda: self._step(submit, 0))
+
+    def _step(self, submit: Submit, frame: int) -> None:
+        engine, request_id = self.engine, submit.request_id
+        if request_id in engine.aborted:
+            return
+        code = engine.failures.get(submit.text)
+        total = engine.frames_of(submit.text)
+        if code is not None and frame >= engine.fail_after:
+            self.session.engine_failed(request_id, code, "secret detail", self.now_ms)
+        elif frame >= total:
+            reason = "length" if submit.text in engine.runaways else "stop"
+            self.session.engine_finished(request_id, reason, frame, 30, 12, self.now_ms)
+        else:
+            engine.frames_made += 1
+            codes = struct.pack(f"<{engine.facts.num_codebooks}H", frame, 1, 2)
+            tokens = (frame * len(submit.text) // total,) if engine.with_tokens else ()
+            pcm = engine.samples_of(submit.text, frame)
+            self.session.engine_frames(request_id, frame, pcm, codes, tokens, self.now_ms)
+            self.at(engine.frame_delay_ms, lambda: self._step(submit, frame + 1))
+
+    def _abort(self, request_id: str) -> None:
+        self.engine.aborted.append(request_id)
+        if self.engine.abort_delay_ms is not None:
+            self.at(
+                self.engine.abort_delay_ms,
+                lambda: self.session.engine_aborted(request_id, True, 2, self.now_ms),
+            )
+
+    # --- looking ---
+
+    def events(self, kind: type, context: str | None = None) -> list[Event]:
+        """Every event of a kind sent so far."""
+        return [
+            e
+            for _, e in self.sent
+            if isinstance(e, kind) and (context is None or e.context == context)  # type: ignore[attr-defined]
+        ]
+
+    def audio(self, context: str) -> list[tuple[float, Audio]]:
+        """The packets of a context, with the time they left."""
+        return [(t, e) for t, e in self.sent if isinstance(e, Audio) and e.context == context]
+
+
+def settings(**changes: object) -> ContextSettings:
+    """Settings for tests: PCM at the engine's rate."""
+    return replace(ContextSettings(format=PCM), **changes)  # type: ignore[arg-type]
