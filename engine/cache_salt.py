@@ -17,10 +17,11 @@ Three cases, and what each may share:
   Under the voice's key alone, two dialogues that say the same text would meet, and for as many
   frames as they agree in codebook 0 (one suffices) the later would read the other's KV, whatever
   the residual codes. The name of the dialogue in the key keeps them apart, at the price of one
-  copy of the voice's prefix per dialogue. Inside a dialogue the ids decide, which is exact as long
-  as the same text after the same history is spoken once. When it is spoken again with other random
-  numbers (an utterance that was cut before its first sound, a request that failed) the caller
-  counts `attempt` up, or the new codes could meet the KV of the old.
+  copy of the voice's prefix per dialogue; whoever warms the voice for a dialogue names it, too.
+  Inside a dialogue the ids decide, which is exact as long as its history only grows and a text is
+  spoken once after the same history. When old turns are dropped, or a text is spoken anew after
+  the same history (it was cut before its first sound, or failed), the caller counts `attempt` up;
+  else new codes could meet the KV of old ones with the same text.
 * **Neither** (`history_salt`): history, but no name for the dialogue. The key covers the codes of
   the history too. Exact without any promise of the caller; only a repetition of the same prompt
   hits.
@@ -53,7 +54,7 @@ def voice_salt(references: Sequence[Reference]) -> str:
 def dialogue_salt(references: Sequence[Reference], dialogue: str, attempt: int = 0) -> str:
     """The key of one dialogue with one voice: every request of the dialogue shares it.
 
-    `attempt` counts how often a text was spoken anew after the same history; see above.
+    `attempt` counts how often the history was cut or a text spoken anew after it; see above.
     """
     name = dialogue.encode(errors="surrogatepass")
     voice = voice_salt(references).encode()

@@ -23,6 +23,8 @@ from engine.safetensors_header import DTYPE_BYTES
 TINY = Path(__file__).parents[1] / "golden" / "s2-pro-tiny"
 SHARD_1, SHARD_2 = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 INDEX = "model.safetensors.index.json"
+NORM = "text_model.model.norm.weight"
+OUTPUT = "audio_decoder.output.weight"
 # The published configuration of fishaudio/s2-pro, without the fields that nothing reads.
 S2_PRO = TINY.with_name("s2-pro-config.json")
 Layout = dict[str, tuple[str, tuple[int, ...]]]  # name -> dtype, shape
@@ -43,9 +45,8 @@ def write_shard(path: Path, layout: Layout) -> None:
 
 def read_layout(path: Path) -> Layout:
     data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + length])
-    header.pop("__metadata__")
+    header = json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+    del header["__metadata__"]
     return {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in header.items()}
 
 
@@ -112,22 +113,19 @@ def test_published_totals_of_s2_pro() -> None:
 
 
 def test_tiny_checkpoint_opens_with_the_totals_of_its_index() -> None:
-    checkpoint = Checkpoint.open(TINY)
-    index = json.loads((TINY / INDEX).read_text())
-    assert checkpoint.num_parameters == index["metadata"]["total_parameters"]
-    assert checkpoint.num_bytes == index["metadata"]["total_size"]
+    checkpoint, index = Checkpoint.open(TINY), json.loads((TINY / INDEX).read_text())
+    totals = index["metadata"]
+    assert checkpoint.num_parameters == totals["total_parameters"]
+    assert checkpoint.num_bytes == totals["total_size"]
     assert set(checkpoint.tensors) == set(index["weight_map"])
     assert checkpoint.shards == (TINY / SHARD_1, TINY / SHARD_2)
-    assert checkpoint.config.num_codebooks == 10
-    assert (checkpoint.config.codebook_size, checkpoint.config.num_semantic) == (4096, 4096)
 
 
 def test_offsets_point_at_the_data() -> None:
-    norm = Checkpoint.open(TINY).tensors["text_model.model.norm.weight"]
-    stored = dict(safetensors.deserialize(norm.file.read_bytes()))[norm.name]["data"]
-    with norm.file.open("rb") as file:
-        file.seek(norm.offset_bytes)
-        assert file.read(norm.num_bytes) == bytes(stored)
+    norm = Checkpoint.open(TINY).tensors[NORM]
+    data = norm.file.read_bytes()
+    stored = dict(safetensors.deserialize(data))[NORM]["data"]
+    assert data[norm.offset_bytes :][: norm.num_bytes] == bytes(stored)
 
 
 def test_real_size_is_checked_without_allocating(tmp_path: Path) -> None:
@@ -171,8 +169,7 @@ def eight_codebooks(root: Path) -> None:
 
 def narrow_fast_ar(root: Path) -> None:
     edit_config(root, "audio_decoder_config.dim", 32)
-    config = parse_config((root / "config.json").read_bytes())
-    shapes = expected_tensors(config)
+    shapes = expected_tensors(parse_config((root / "config.json").read_bytes()))
     assert shapes["audio_decoder.project_in.weight"] == (32, 64)
     assert shapes["audio_decoder.codebook_embeddings.weight"] == (40960, 64)
     fast = {n: ("BF16", s) for n, s in shapes.items() if n.startswith("audio_decoder.")}
@@ -204,14 +201,15 @@ def test_other_good_checkpoints(copy: Path, change: Callable[[Path], None]) -> N
     assert set(checkpoint.tensors) == set(expected_tensors(checkpoint.config))
 
 
-NORM = "text_model.model.norm.weight"
-OUTPUT = "audio_decoder.output.weight"
-
 # What is done to the directory, fragments that the message must hold.
 BAD_FILES: dict[str, tuple[Callable[[Path], Any], list[str]]] = {
     "no directory": (
         lambda root: root.rename(root.with_name("gone")),
         ["expected a checkpoint directory", "no such directory"],
+    ),
+    "a file instead": (
+        lambda root: (shutil.rmtree(root), root.touch()),
+        ["expected a checkpoint directory", "(a file)"],
     ),
     "no config": (lambda root: (root / "config.json").unlink(), ["config.json", "No such file"]),
     "bad value in the config": (
@@ -298,11 +296,4 @@ def test_bad_files(copy: Path, case: str) -> None:
         Checkpoint.open(copy)
     for fragment in fragments:
         assert fragment in str(caught.value)
-    # "more than can be listed" really is cut: ten are spelt out, and no more.
-    if "and 8 more" in fragments:
-        assert str(caught.value).count("missing text_model") == 10
-
-
-def test_a_file_is_no_checkpoint() -> None:
-    with pytest.raises(CheckpointError, match=r"expected a checkpoint directory.*\(a file\)"):
-        Checkpoint.open(TINY / "config.json")
+    assert str(caught.value).count("missing text_model") <= 10

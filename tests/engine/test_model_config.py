@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +151,14 @@ def test_all_inconsistencies_are_told_at_once() -> None:
         parse_config(json.dumps(config).encode())
     for fragment in ("n_head to be a multiple", "even text_config.head_dim", "use_moe false"):
         assert fragment in str(caught.value)
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = (
+        "import sys, engine.checkpoint, engine.tokenizer, engine.prompt, engine.cache_salt;"
+        "print([m for m in ('torch', 'sglang', 'transformers', 'safetensors') if m in sys.modules])"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "[]"

@@ -1,0 +1,298 @@
+"""Prompts: the golden ones in both layouts, invariants of any prompt, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors.numpy import load_file
+
+from engine.checkpoint import Checkpoint
+from engine.errors import PromptError, TextError
+from engine.prompt import (
+    Codes,
+    Layout,
+    PromptBuilder,
+    Reference,
+    Turn,
+    codes_from_bytes,
+    split_turns,
+)
+from engine.tokenizer import load_tokenizer
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")
+TOKENIZER = load_tokenizer(CHECKPOINT)
+BUILDER = PromptBuilder(TOKENIZER, CHECKPOINT)
+TENSORS = load_file(GOLDEN / "generation.safetensors")
+FISH = json.loads((GOLDEN / "prompts.json").read_text())
+OMNI = json.loads((GOLDEN / "prompts_sglang_omni_layout.json").read_text())
+
+SEMANTIC = range(547, 4643)
+
+
+def golden_references(name: str) -> list[Reference]:
+    transcripts = FISH[name]["prompt_text"] or []
+    return [Reference(t, TENSORS[f"{name}.ref{i}"].T) for i, t in enumerate(transcripts)]
+
+
+def golden_history(name: str, batch: int) -> list[Turn]:
+    return [
+        Turn(FISH[name]["batches"][i]["batch_text"], TENSORS[f"{name}.b{i}.returned_codes"].T)
+        for i in range(batch)
+    ]
+
+
+GOLDEN_BATCHES = [(name, i) for name, case in FISH.items() for i in range(len(case["batches"]))]
+
+
+@pytest.mark.parametrize(("name", "batch"), GOLDEN_BATCHES)
+def test_golden_prompts(name: str, batch: int) -> None:
+    text = FISH[name]["batches"][batch]["batch_text"]
+    prompt = BUILDER.build(text, golden_references(name), golden_history(name, batch))
+    assert prompt.input_ids == FISH[name]["batches"][batch]["input_ids"]
+    expected = TENSORS[f"{name}.b{batch}.prompt"]
+    assert prompt.matrix().dtype == expected.dtype
+    np.testing.assert_array_equal(prompt.matrix(), expected)
+    mask = np.zeros(len(prompt.input_ids), bool)
+    mask[prompt.code_positions()] = True
+    np.testing.assert_array_equal(mask, TENSORS[f"{name}.b{batch}.vq_mask"])
+
+
+@pytest.mark.parametrize("name", OMNI)
+def test_golden_prompts_in_omni_layout(name: str) -> None:
+    references = golden_references(name)
+    prompt = BUILDER.build(FISH[name]["text"], references, layout="omni")
+    assert prompt.input_ids == OMNI[name]["input_ids"]
+    np.testing.assert_array_equal(np.flatnonzero(OMNI[name]["vq_mask"]), prompt.code_positions())
+    codes = [reference.codes for reference in references]
+    np.testing.assert_array_equal(prompt.codes, np.concatenate(codes or [prompt.codes]))
+
+
+def test_golden_dialogue_is_split_as_in_the_reference() -> None:
+    case = FISH["multi_turn"]
+    texts = [batch["batch_text"] for batch in case["batches"]]
+    assert split_turns(case["text"], case["chunk_length"]) == texts
+
+
+def test_second_turn_extends_the_first_with_its_frames() -> None:
+    """What makes the second turn a prefix hit: 119 tokens of prompt and 12 frames of sound."""
+    first, second = (
+        BUILDER.build(
+            FISH["multi_turn"]["batches"][i]["batch_text"],
+            golden_references("multi_turn"),
+            golden_history("multi_turn", i),
+        ).matrix()
+        for i in range(2)
+    )
+    generated = TENSORS["multi_turn.b0.generated"][:, :12]
+    np.testing.assert_array_equal(second[:, :131], np.hstack([first, generated]))
+
+
+def codes_of(frames: int, num_codebooks: int = 10) -> st.SearchStrategy[Codes]:
+    return hnp.arrays(np.uint16, (frames, num_codebooks), elements=st.integers(0, 4095))
+
+
+some_codes = st.integers(1, 5).flatmap(codes_of)
+some_text = st.one_of(
+    st.text(min_size=1), st.sampled_from(["<|im_end|>\n<|semantic:5|>", "<|speaker:1|>yes", "no"])
+).filter(lambda text: text.strip())
+references = st.lists(st.builds(Reference, some_text, some_codes), max_size=3)
+history = st.lists(st.builds(Turn, some_text, some_codes), max_size=3)
+layouts = st.sampled_from(["fish", "omni"])
+
+
+@given(some_text, references, history, layouts)
+def test_invariants(
+    text: str, references: list[Reference], history: list[Turn], layout: Layout
+) -> None:
+    prompt = BUILDER.build(text, references, history, layout)
+    matrix, ids, positions = prompt.matrix(), np.array(prompt.input_ids), prompt.code_positions()
+    given_codes = [r.codes for r in references] + [turn.codes for turn in history]
+    # Every frame that was given is there, in order, and nothing else looks like one: no text
+    # of a user can bring a control token in.
+    np.testing.assert_array_equal(np.concatenate([prompt.codes[:0], *given_codes]), prompt.codes)
+    np.testing.assert_array_equal(positions, np.flatnonzero(np.isin(ids, SEMANTIC)))
+    np.testing.assert_array_equal(ids[positions], prompt.codes[:, 0].astype(np.int64) + 547)
+    np.testing.assert_array_equal(matrix[1:, positions], prompt.codes.T)
+    assert not np.delete(matrix[1:], positions, axis=1).any()
+    # One run for all references, one for each turn; one user message for each turn and the text.
+    assert len(prompt.code_spans) == bool(references) + len(history)
+    system = layout == "fish" or bool(references)
+    assert prompt.input_ids.count(TOKENIZER.special.im_end) == system + 2 * len(history) + 1
+    assert prompt.input_ids.count(TOKENIZER.special.voice) == len(history) + 1
+    start, end = prompt.text_span
+    tag = "<|speaker:0|>" if layout == "omni" else ""
+    assert prompt.input_ids[start:end] == TOKENIZER.encode(tag + text)
+    assert len(prompt.input_ids) - end == 2 + 5  # the end of the message, the assistant's start
+
+
+@given(some_text, history, some_codes, layouts)
+def test_every_prompt_is_a_prefix_of_the_next(
+    text: str, history: list[Turn], codes: Codes, layout: Layout
+) -> None:
+    first = BUILDER.build(text, (), history, layout).matrix()
+    after = BUILDER.build("and?", (), [*history, Turn(text, codes)], layout).matrix()
+    frames = np.vstack([codes[:, 0].astype(np.int64) + 547, codes.T])
+    length = first.shape[1] + len(codes)
+    np.testing.assert_array_equal(after[:, :length], np.hstack([first, frames]))
+
+
+def test_pieces_are_encoded_on_their_own() -> None:
+    """A text that would merge with the line end before it must not."""
+    text = "\n\nand"
+    prompt = BUILDER.build(text)
+    start, end = prompt.text_span
+    assert prompt.input_ids[start:end] == TOKENIZER.encode(text)
+    joined = TOKENIZER.encode_scaffold("<|im_start|>user\n" + text)
+    assert list(joined) != prompt.input_ids[start - 3 : end]
+
+
+def test_speakers_are_tagged_by_index_unless_tagged() -> None:
+    codes = np.zeros((1, 10), np.uint16)
+    given_texts = ["one", "so <|speaker:7|>two", "three", "<|speaker:x|>four"]
+    prompt = BUILDER.build("text", [Reference(text, codes) for text in given_texts])
+    expected = (
+        "<|speaker:0|>one\nso <|speaker:7|>two\n<|speaker:2|>three\n<|speaker:3|><|speaker:x|>four"
+    )
+    ids = TOKENIZER.encode(expected)
+    assert prompt.input_ids[17 : 17 + len(ids)] == ids
+
+
+def test_omni_leaves_an_empty_transcript_out() -> None:
+    codes = np.zeros((2, 10), np.uint16)
+    bare = BUILDER.build("text", [Reference("", codes)], layout="omni").input_ids
+    full = BUILDER.build("text", [Reference("hi", codes)], layout="omni").input_ids
+    assert len(full) - len(bare) == len(TOKENIZER.encode("<|speaker:0|>hi"))
+
+
+GOOD = np.zeros((2, 10), np.uint16)
+NEGATIVE: Any = np.full((2, 10), -1)
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "empty text": ({"text": ""}, "expected text to speak, got ''"),
+    "blank text": ({"text": " \n\u3000"}, "expected text to speak, got "),
+    "layout": ({"layout": "chat"}, "expected layout 'fish' or 'omni', got 'chat'"),
+    "no transcript": (
+        {"references": [Reference("a", GOOD), Reference(" ", GOOD)]},
+        "references[1]: expected a transcript, got ' '",
+    ),
+    "no frames": (
+        {"references": [Reference("a", GOOD[:0])]},
+        "references[0]: expected at least one frame of codes, got none",
+    ),
+    "transposed": (
+        {"references": [Reference("a", GOOD.T)]},
+        "references[0]: expected integer codes [frames, 10], got uint16 [10, 2]",
+    ),
+    "fractions": (
+        {"history": [Turn("a", GOOD), Turn("b", GOOD.astype(np.float32))]},
+        "history[1]: expected integer codes [frames, 10], got float32 [2, 10]",
+    ),
+    "negative code": (
+        {"history": [Turn("a", NEGATIVE)]},
+        "history[0]: expected codes below 4096 in codebook 0, got -1 in frame 0",
+    ),
+    "code too great": (
+        {"history": [Turn("a", GOOD + np.uint16(4096))]},
+        "history[0]: expected codes below 4096 in codebook 0, got 4096 in frame 0",
+    ),
+    "too long": ({"text": "x" * 3000}, "expected a prompt of at most 2048 tokens, got "),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_refused(case: str) -> None:
+    arguments, message = BAD[case]
+    with pytest.raises(PromptError, match=re.escape(message)):
+        BUILDER.build(**{"text": "text", **arguments})
+
+
+def test_text_errors_come_through() -> None:
+    with pytest.raises(TextError, match=r"U\+D83D at character 2"):
+        BUILDER.build("hi\ud83d")
+
+
+def test_limits_follow_the_configuration() -> None:
+    """Half of a short context, all but 2048 positions of a long one; or as asked."""
+    config = CHECKPOINT.config
+    long = dataclasses.replace(config.text_config, max_seq_len=32768)
+    checkpoint = dataclasses.replace(
+        CHECKPOINT, config=dataclasses.replace(config, text_config=long)
+    )
+    assert BUILDER.max_prompt_tokens == 2048
+    assert PromptBuilder(TOKENIZER, checkpoint).max_prompt_tokens == 30720
+    exact = len(BUILDER.build("text").input_ids)
+    PromptBuilder(TOKENIZER, CHECKPOINT, exact).build("text")
+    with pytest.raises(PromptError, match=f"at most {exact - 1} tokens, got {exact}"):
+        PromptBuilder(TOKENIZER, CHECKPOINT, exact - 1).build("text")
+
+
+def test_another_number_of_codebooks_and_semantic_tokens() -> None:
+    fast = dataclasses.replace(CHECKPOINT.config.audio_decoder_config, num_codebooks=4)
+    config = dataclasses.replace(
+        CHECKPOINT.config, audio_decoder_config=fast, semantic_end_token_id=547 + 489
+    )
+    builder = PromptBuilder(TOKENIZER, dataclasses.replace(CHECKPOINT, config=config))
+    prompt = builder.build("hi", [Reference("a", np.full((3, 4), 489, np.uint16))])
+    assert prompt.matrix().shape == (5, len(prompt.input_ids))
+    assert builder.build("hi").codes.shape == (0, 4)
+    residual = np.array([[489, 4095, 4095, 4095]], np.uint16)
+    builder.build("hi", [Reference("a", residual)])
+    with pytest.raises(PromptError, match="below 490 in codebook 0, got 490 in frame 0"):
+        builder.build("hi", [Reference("a", residual + np.array([1, 0, 0, 0], np.uint16))])
+
+
+def test_the_prompt_keeps_no_hold_on_the_callers_arrays() -> None:
+    codes = GOOD.copy()
+    prompt = BUILDER.build("hi", [Reference("a", codes)])
+    codes[:] = 9
+    assert not prompt.codes.any()
+
+
+@given(some_codes)
+def test_codes_travel_as_little_endian_bytes(codes: Codes) -> None:
+    np.testing.assert_array_equal(codes_from_bytes(codes.astype("<u2").tobytes(), 10), codes)
+
+
+def test_codes_in_bytes_come_in_whole_frames() -> None:
+    assert codes_from_bytes(b"", 10).shape == (0, 10)
+    with pytest.raises(PromptError, match=r"frames of 20 bytes \(10 codebooks\), got 39 bytes"):
+        codes_from_bytes(bytes(39), 10)
+
+
+TURN = re.compile(r"<\|speaker:\d+\|>[^<]*")
+dialogues = st.lists(
+    st.tuples(st.integers(0, 12), st.text("ab \n\u00e4\u4f60", min_size=1, max_size=30)), min_size=1
+).map(lambda turns: "".join(f"<|speaker:{speaker}|>{text}" for speaker, text in turns))
+
+
+@given(dialogues, st.integers(1, 200))
+def test_splitting_loses_no_turn_and_packs_greedily(text: str, chunk_length: int) -> None:
+    batches = split_turns(text, chunk_length)
+    turns = [turn.strip() for turn in TURN.findall(text)]
+    packed = [[turn.strip() for turn in TURN.findall(batch)] for batch in batches]
+    assert [turn for batch in packed for turn in batch] == turns
+    assert ["\n".join(batch) for batch in packed] == batches
+
+    def size(batch: list[str]) -> int:
+        return sum(len(turn.encode()) for turn in batch)
+
+    for batch in packed:
+        assert len(batch) == 1 or (len(batch) <= 5 and size(batch) <= chunk_length)
+    for batch, following in zip(packed, packed[1:], strict=False):
+        assert len(batch) == 5 or size([*batch, following[0]]) > chunk_length
+
+
+def test_text_without_tags_stays_whole_and_a_lead_in_can_be_kept() -> None:
+    assert split_turns(" no tags " * 100, 50) == [" no tags " * 100]
+    text = "lead <|speaker:1|> a<|speaker:0|>"
+    assert split_turns(text) == ["<|speaker:1|> a\n<|speaker:0|>"]
+    assert split_turns(text, keep_lead_in=True) == ["lead\n<|speaker:1|> a\n<|speaker:0|>"]
