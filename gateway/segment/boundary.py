@@ -1,0 +1,300 @@
+"""Judge one place where a segment could end, from the text before it and the start of what follows.
+
+A judgement may be WAIT: the characters seen so far do not decide it. The caller asks again after
+each further character; once a judgement is not WAIT, no later character would change it.
+Missing a boundary only makes a segment longer, a wrong one is audible: in doubt there is none.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import regex
+
+from gateway.segment.chars import (
+    DASHES,
+    ELLIPSES,
+    LATIN_ENDS,
+    MARKUP,
+    NEWLINE,
+    NO_BREAK_SPACES,
+    QUOTES,
+    Kind,
+    kind_of,
+)
+from gateway.segment.lexicon import (
+    AFTER_ORDINAL,
+    BEFORE_NUMBER,
+    MAYBE_FINAL,
+    NEVER_FINAL,
+    STARTERS,
+)
+
+MAX_OPENERS = 16
+MAX_WORD = 24
+"""Characters looked at beyond the boundary: openers, then the first word."""
+
+
+class Verdict(enum.IntEnum):
+    """What kind of boundary a place is, in rising strength."""
+
+    WAIT = -1
+    NONE = 0
+    WORD = 1
+    CLAUSE = 2
+    PHRASE = 3  # a space in a script that has them only between phrases
+    SENTENCE = 4
+    LINE = 5
+
+
+_FOOTNOTE = regex.compile(r"(?r)\[\^?\d{1,3}\]")
+_WORD_BEFORE = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.'’\-]+")
+_WORD_AFTER = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
+_LIST_MARKER = regex.compile(
+    r"[\s>#*\-+]*\(?(?:\d{1,3}|\p{L}|x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
+)
+_INNER_DOTS = regex.compile(r"(?:\p{L}\p{M}*\.-?)+\p{L}\p{M}*|\p{Lu}\p{L}?\.\p{Lu}\p{L}?")
+_ELISION = regex.compile(r"[cdjlmnst]['’]")
+_NUMBER_BEFORE_DASH = regex.compile(r"(?r)\d\s?[-–—]")
+_VISIBLE = regex.compile(r"[\p{L}\p{N}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One judgement's input: the segment's text so far, and the place in it."""
+
+    text: str
+    position: int
+    line_start: int  # index in text where the present line starts; -1: before the segment
+    lower_style: bool  # the present sentence began in lower case, so the next one may too
+    final: bool  # nothing follows text for now
+
+
+def is_candidate(text: str, index: int) -> bool:
+    """Whether a segment could start at `index`: after a space, or a mark that wants no space."""
+    kind = kind_of(text[index])
+    if index == 0 or kind & (Kind.SPACE | Kind.EXTEND):
+        return False
+    previous = text[index - 1]
+    before = kind_of(previous)
+    if before & Kind.SPACE:
+        return True
+    if text[index] in DASHES and previous in DASHES:
+        return False
+    if before & (Kind.BARE_END | Kind.BARE_PAUSE):
+        return True
+    if before & Kind.END and kind & Kind.CJK:
+        return True
+    if before & Kind.CLOSE or previous in QUOTES or previous in MARKUP:
+        end = kind_of(text[_strip_closers(text, index)[0] - 1])
+        return bool(end & Kind.BARE_END or end & Kind.END and kind & Kind.CJK)
+    return False
+
+
+def judge(place: Place) -> Verdict:
+    """The boundary at `place`, or WAIT."""
+    text, position = place.text, place.position
+    gap = position
+    while gap > 0 and kind_of(text[gap - 1]) & Kind.SPACE:
+        gap -= 1
+    if NEWLINE.search(text, gap, position):
+        return Verdict.LINE if gap > 0 else Verdict.NONE
+    if not _VISIBLE.search(text, 0, gap):
+        return Verdict.NONE
+    first = _first_after(place)
+    if first is None:
+        return Verdict.WAIT
+    if first < 0:
+        return Verdict.NONE
+    ends, closers = _strip_closers(text, gap)
+    term = ends
+    while term > 0 and _is_end(text, term - 1):
+        term -= 1
+    if term < ends:
+        return _judge_end(place, text[term:ends], term, closers, first, gap < position)
+    return _judge_inside(text, gap, position, first)
+
+
+def looks_complete(text: str) -> bool:
+    """Whether text reads as a finished sentence although nothing follows it yet."""
+    gap = len(text)
+    while gap > 0 and kind_of(text[gap - 1]) & Kind.SPACE:
+        gap -= 1
+    if not _VISIBLE.search(text, 0, gap):
+        return False
+    if NEWLINE.search(text, gap):
+        return True
+    ends, _ = _strip_closers(text, gap)
+    term = ends
+    while term > 0 and _is_end(text, term - 1):
+        term -= 1
+    if text[term:ends] != ".":
+        return term < ends and not ELLIPSES & set(text[term:ends]) and ".." not in text[term:ends]
+    word = _word_before(text, term)
+    return word != "" and not word.isdigit() and _abbreviation(word) == Verdict.SENTENCE
+
+
+def looks_torn(text: str) -> bool:
+    """Whether text ends where hardly anybody stops: after a title, or inside a grapheme cluster."""
+    if text.endswith("\u200d"):
+        return True
+    end = len(text.rstrip())
+    if end == 0 or text[end - 1] != ".":
+        return False
+    return _abbreviation(_word_before(text, end - 1)) == Verdict.NONE
+
+
+def _judge_end(
+    place: Place, mark: str, term: int, closers: bool, first: int, spaced: bool
+) -> Verdict:
+    text = place.text
+    char = text[first] if first < len(text) else "A"
+    if not set(mark) <= LATIN_ENDS:
+        unspaced_number = not spaced and char.isdigit()
+        return Verdict.NONE if unspaced_number else Verdict.SENTENCE
+    if set(mark) & ELLIPSES or ".." in mark:
+        return Verdict.CLAUSE if char.islower() or not spaced else Verdict.SENTENCE
+    if not spaced and (term == 0 or not kind_of(text[term - 1]) & Kind.CJK):
+        return Verdict.NONE
+    if mark in (".", "．"):
+        verdict = _judge_full_stop(place, term, first, char)
+        if verdict != Verdict.SENTENCE:
+            return verdict
+    if char.islower() and (closers or not place.lower_style):
+        return Verdict.WORD
+    return Verdict.SENTENCE
+
+
+def _judge_full_stop(place: Place, term: int, first: int, char: str) -> Verdict:
+    text = place.text
+    if place.line_start >= 0 and _LIST_MARKER.fullmatch(text, place.line_start, term):
+        return Verdict.NONE
+    word = _word_before(text, term)
+    if word.isdigit() and char.isdigit():
+        return Verdict.NONE
+    if word.lower() in BEFORE_NUMBER and char.isdigit():
+        return Verdict.NONE
+    known = Verdict.WAIT if word.isdigit() else _abbreviation(word)
+    if known == Verdict.NONE:
+        return Verdict.NONE
+    if known == Verdict.SENTENCE:
+        return Verdict.SENTENCE
+    if char.islower() or char.isdigit():
+        return Verdict.NONE
+    after = _WORD_AFTER.match(text, first)
+    if after is None:
+        return Verdict.SENTENCE
+    if after.end() == len(text) and not place.final and len(after[0]) < MAX_WORD:
+        return Verdict.WAIT
+    follower = after[0].lower().replace("’", "'")
+    if word.isdigit():
+        return Verdict.NONE if follower in AFTER_ORDINAL else Verdict.SENTENCE
+    starts = follower in STARTERS or _ELISION.match(follower) is not None
+    return Verdict.SENTENCE if starts else Verdict.NONE
+
+
+def _abbreviation(word: str) -> Verdict:
+    """What a full stop after the word is: NONE (never an end), SENTENCE, or WAIT (it depends)."""
+    lower = word.lower()
+    if lower in NEVER_FINAL:
+        return Verdict.NONE
+    letters = lower.replace("-", "")
+    single = len(letters) == 1 and letters.isalpha() and not kind_of(letters) & Kind.CJK
+    if single or lower in MAYBE_FINAL or _INNER_DOTS.fullmatch(word):
+        return Verdict.WAIT
+    return Verdict.SENTENCE
+
+
+def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
+    """Not after an end mark: a clause, a phrase, a word, or nothing."""
+    previous = text[gap - 1]
+    kind = kind_of(previous)
+    following = text[first] if first < len(text) else " "
+    spaced = gap < position
+    if previous.isdigit() and following.isdigit():
+        return Verdict.NONE
+    if any(char in NO_BREAK_SPACES for char in text[gap:position]):
+        return Verdict.NONE
+    if previous in DASHES:
+        apart = gap < 2 or bool(kind_of(text[gap - 2]) & Kind.SPACE) or previous == "—"
+        span = following.isdigit() and bool(_NUMBER_BEFORE_DASH.match(text, 0, gap))
+        return Verdict.CLAUSE if apart and not span else Verdict.NONE
+    if kind & Kind.PAUSE and (spaced or kind & Kind.BARE_PAUSE):
+        number = gap > 1 and text[gap - 2].isdigit() and following.isdigit()
+        return Verdict.NONE if number else Verdict.CLAUSE
+    if not spaced or kind & Kind.OPEN or previous in MARKUP:
+        return Verdict.NONE
+    if position < len(text) and text[position] in "-–—":
+        return Verdict.NONE if text[position] == "-" else Verdict.WORD
+    if kind & Kind.SA and kind_of(following) & Kind.SA:
+        return Verdict.PHRASE
+    if kind & Kind.CJK and kind_of(following) & Kind.CJK:
+        return Verdict.CLAUSE
+    return Verdict.WORD
+
+
+def _first_after(place: Place) -> int | None:
+    """Index of the first telling character at or after the place, past openers and markup.
+
+    None: more text is needed. -1: what follows belongs to the text before.
+    """
+    text, at = place.text, place.position
+    length = len(text)
+    if at >= length:
+        return at
+    char = text[at]
+    kind = kind_of(char)
+    if kind & (Kind.END | Kind.PAUSE) and char not in DASHES:
+        return -1
+    if kind & Kind.CLOSE or char in QUOTES or char in MARKUP:
+        after = at + 1
+        while after < length and text[after] == char and char in MARKUP:
+            after += 1
+        if after >= length and not place.final:
+            return None
+        nearby = kind_of(text[after]) if after < length else Kind.SPACE
+        if char != "«" and nearby & (Kind.SPACE | Kind.END | Kind.PAUSE | Kind.CLOSE):
+            return -1
+        if kind & Kind.CLOSE and char not in QUOTES:
+            return -1
+    limit = at + MAX_OPENERS
+    while at < limit:
+        if at >= length:
+            return at if place.final else None
+        char = text[at]
+        opens = char in QUOTES or char in MARKUP or char in DASHES or char in "#>"
+        if not (opens or kind_of(char) & (Kind.OPEN | Kind.SPACE)) or char in "[<":
+            break
+        at += 1
+    return at
+
+
+def _strip_closers(text: str, end: int) -> tuple[int, bool]:
+    """Walk back over closing quotes, brackets, markup and footnote marks: (index, any seen)."""
+    start = end
+    while end > 0:
+        char = text[end - 1]
+        footnote = _FOOTNOTE.match(text, 0, end) if char == "]" else None
+        if footnote is not None:
+            end = footnote.start()
+        elif kind_of(char) & Kind.CLOSE and char != "%" or char in QUOTES or char in MARKUP:
+            end -= 1
+        elif kind_of(char) & Kind.SPACE and end < start and text[end] in '»”")':
+            end -= 1
+        else:
+            break
+    return (end, end < start) if end > 0 else (start, False)
+
+
+def _is_end(text: str, index: int) -> bool:
+    char = text[index]
+    if kind_of(char) & Kind.END:
+        return True
+    # Greek writes its question mark as a semicolon.
+    return char in ";\u037e" and index > 0 and "\u0370" <= text[index - 1] <= "\u03ff"
+
+
+def _word_before(text: str, end: int) -> str:
+    match = _WORD_BEFORE.match(text, max(0, end - MAX_WORD), end)
+    return match[0].lstrip(".'’-") if match else ""

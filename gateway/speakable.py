@@ -1,0 +1,171 @@
+"""Raw text of an LLM to what one would say: Markdown, code, emoji, URLs, HTML.
+
+Works on one segment at a time, so it never relies on a mark's other half being there.
+Free-form tags (`[whispering]`) and speaker tags (`<|speaker:1|>`) are never changed.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+
+import regex
+
+from gateway.pronounce import PronunciationTable
+from gateway.spoken import SpokenText
+
+SPEAKER_TAG = regex.compile(r"<\|speaker:\d+\|>")
+BREAK_TAG = regex.compile(r"<break(?=[\s/>])[^<>]*>", regex.IGNORECASE)
+# A tag holds a letter and is not a link's text, a footnote or a reference definition.
+FREE_TAG = regex.compile(
+    r"(?<![!\]])\[(?=[^\[\]\n]*\p{L})(?![xX]\]\s)(?!\^)[^\[\]\n]{1,200}\](?![(:\[])"
+)
+_TAGS = regex.compile(f"{SPEAKER_TAG.pattern}|{FREE_TAG.pattern}")
+
+# Whole lines.
+_LINE_RULES = (
+    (r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*$", ""),  # a fence
+    (r"`{3,}[^`\s]*[ \t]*$", ""),  # a fence opened at a line's end
+    (r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$", ""),  # table rule
+    (r"^[ \t]*(?:(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|(?:\*[ \t]*){3,}|=+)$", ""),  # rules, underlines
+    (r"^[ \t]*\[\^?[^\]\n]+\]:[ \t]*(?=<?\w+:|\S+\.)\S.*$", ""),  # a link's definition
+)
+_LINE_START_RULES = (
+    (r"^[ \t]*(?:>[ \t]?)+", ""),
+    (r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+)(?:\[[ xX]\][ \t]+)?", ""),
+    (r"^[ \t]*#{1,6}[ \t]+", ""),
+)
+_URL_BODY = r"[^\s<>\"'`\[\]{}|\\^、。，！？）」』]"
+_URL = regex.compile(
+    rf"(?:https?|ftp)://(?P<host1>[^\s/?#<>\"'()\[\]、。，]+)(?P<rest1>{_URL_BODY}*)"
+    rf"|(?<![\p{{L}}\p{{N}}@./])www\.(?P<host2>[\p{{L}}\p{{N}}-]+(?:\.[\p{{L}}\p{{N}}-]+)+)(?P<rest2>(?:[/?#]{_URL_BODY}*)?)",
+    regex.IGNORECASE,
+)
+_INLINE_RULES = (
+    (r"!?\[(?P<keep>[^\[\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)", r"keep"),  # link, image
+    (r"!?\[(?P<keep>[^\[\]\n]*)\]\[[^\[\]\n]*\]", r"keep"),
+    (r"\[\^?\d{1,3}\]", ""),  # footnote mark, citation
+    (r"\[\^[^\[\]\n]+\]", ""),
+    (r"\[[ xX]\](?=\s)", ""),
+    (r"<(?P<keep>(?:https?://|mailto:)?[^\s<>]+\.[^\s<>]+)>", r"keep"),  # autolink
+    (r"</?[a-zA-Z][\w-]*(?:\s[^<>\n]*)?/?>|<!--.*?-->", ""),
+    (r"`+", ""),
+    (r"(?<=[ \t]|^)\|(?=[ \t])|^\||\|[ \t]*$", ","),
+    (r"~~|==(?=\S)|(?<=\S)==", ""),
+    (r"\\(?P<keep>[\\`*_{}\[\]()#+\-.!~>|$])", r"keep"),
+    (r"\*{2,}", ""),
+    (r"(?<![\p{L}\p{N}*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\p{L}\p{N}*])", ""),
+    (r"(?<![\p{L}\p{N}])_{1,3}(?=\S)|(?<=\S)_{1,3}(?![\p{L}\p{N}])", ""),
+    (r"(?<=[\p{L}\p{N}])_+(?=[\p{L}\p{N}])", " "),
+)
+_EMOJI = regex.compile(
+    r"(?P<keep>[0-9#*])\ufe0f?\u20e3"
+    r"|[\U0001f1e6-\U0001f1ff]{1,2}"
+    r"|(?:(?:\p{Emoji_Presentation}|\p{Extended_Pictographic}(?<![©®™‼⁉ℹ↔-↪〰〽㊗㊙]))"
+    r"|\p{Extended_Pictographic}(?=\ufe0f))"
+    r"(?:[\ufe0e\ufe0f]|\p{Emoji_Modifier}|[\U000e0020-\U000e007f]"
+    r"|\u200d(?=\p{Extended_Pictographic})\p{Extended_Pictographic})*"
+)
+_EMOTICON = regex.compile(
+    r"(?<!\S)(?:[:;=8xX]['’]?-?[)(DPpOo3/\\|\]\[*]+|<3+|\^_+\^|¯\\_\(ツ\)_/¯)(?!\S)"
+)
+_ARROW = regex.compile(r"\s*(?:[←-↓⇐-⇓⟵-⟷➔-➾]|(?<!\S)[-=]+>(?!\S))\s*")
+_RULES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _INLINE_RULES)
+_LINES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_RULES)
+_LINE_STARTS = tuple(
+    (regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_START_RULES
+)
+_ENTITY = regex.compile(r"&(?:\#\d{1,7}|\#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
+_SPACES = regex.compile(r"[ \t\u00a0]{2,}|[ \t]*\s*\n\s*")
+_SPACE_BEFORE_MARK = regex.compile(r"[ \t]+(?P<keep>[,.;:!?](?=\s|$))")
+_COMMAS = regex.compile(r"(?<![^\s]),\s*|(?P<keep>[,.;:!?])(?:\s*,)+")
+_CONTROL = regex.compile(r"[\p{Cc}--[\t\n\v\f\r]]|[\ufeff\u200b\u2060\u00ad]", regex.VERSION1)
+_WORDLESS = regex.compile(r"[\s\p{P}\p{C}\p{M}]*")
+_SAYABLE = regex.compile(r"[\p{L}\p{N}]")
+_EDGE_COMMAS = regex.compile(r"^[\s,]+|(?<=[.!?:;])[\s,]+$")
+
+MAX_PATH_WORDS = 2
+
+
+def say_url(match: regex.Match[str]) -> str:
+    """What one says of a URL: the host, and a short path made of words; the rest is noise."""
+    host = (match["host1"] or match["host2"]).rpartition("@")[2]
+    host = regex.sub(r"^www\.", "", host, flags=regex.IGNORECASE)
+    host = regex.sub(r":\d+$", "", host)
+    rest = match["rest1"] or match["rest2"] or ""
+    tail = regex.search(r"[.,;:!?)*_~]*$", host if not rest else rest)
+    punctuation = tail[0] if tail else ""
+    if not rest:
+        return host
+    path = regex.split(r"[?#]", rest[: len(rest) - len(punctuation)])[0].strip("/")
+    words = path.split("/")
+    plain = all(regex.fullmatch(r"[\p{L}]{1,20}(?:-\p{L}{1,20}){0,2}", word) for word in words)
+    if path and plain and len(words) <= MAX_PATH_WORDS:
+        host += "/" + path
+    return host + punctuation.replace("*", "").replace("_", "")
+
+
+def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
+    """Apply every rule of this module, in place."""
+    for pattern, new in _LINES if at_line_start else _LINES[1:2]:
+        spoken.sub(pattern, new)
+    if at_line_start or "\n" in spoken.text:
+        for pattern, new in _LINE_STARTS:
+            spoken.sub(pattern, new)
+    spoken.sub(_EMOTICON, "")
+    for pattern, _ in _RULES[:2]:
+        spoken.sub(pattern, lambda match: match["keep"])
+    spoken.sub(_RULES[5][0], lambda match: match["keep"])
+    spoken.sub(_URL, say_url, freeze=True)
+    for pattern, new in _RULES[2:]:
+        spoken.sub(pattern, (lambda match: match["keep"]) if new == "keep" else new)
+    spoken.sub(_EMOJI, lambda match: match["keep"] or "")
+    spoken.sub(_ARROW, ", ")
+    spoken.sub(_ENTITY, lambda match: html.unescape(match[0]))
+    spoken.sub(_CONTROL, "")
+
+
+class Speaker:
+    """Turns raw segments into what the engine gets; remembers who is speaking.
+
+    A segment of a multi-speaker text begins with the tag of the speaker it belongs to, also when
+    the tag was in an earlier segment.
+    """
+
+    def __init__(
+        self,
+        *,
+        speakable: bool = True,
+        pronunciations: Mapping[str, str] | None = None,
+    ) -> None:
+        self._speakable = speakable
+        self._table = PronunciationTable(pronunciations or {})
+        self._tag = ""
+
+    def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> SpokenText:
+        """The spoken form; its text is "" if there is nothing to say."""
+        spoken = SpokenText(raw)
+        if code:
+            spoken.clear()
+            return spoken
+        spoken.freeze(_TAGS)
+        spoken.sub(BREAK_TAG, " ")
+        if self._speakable:
+            rewrite(spoken, at_line_start)
+        self._table.apply(spoken)
+        if self._speakable:
+            spoken.sub(_SPACES, " ")
+            spoken.sub(_SPACE_BEFORE_MARK, lambda match: match["keep"])
+            spoken.sub(_COMMAS, lambda match: match["keep"] or "")
+            spoken.sub(_EDGE_COMMAS, "")
+        spoken.strip()
+        tags = SPEAKER_TAG.findall(spoken.text)
+        words = SPEAKER_TAG.sub("", spoken.text)
+        silent = not _SAYABLE.search(words) if self._speakable else _WORDLESS.fullmatch(words)
+        if silent:
+            spoken.clear()
+        elif self._tag and not SPEAKER_TAG.match(spoken.text):
+            spoken.prefix(self._tag)
+        if tags:
+            self._tag = tags[-1]
+        return spoken

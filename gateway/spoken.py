@@ -1,0 +1,116 @@
+"""Text that remembers where each of its characters came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import regex
+
+
+class SpokenText:
+    """A string under rewriting, with the raw index of every character.
+
+    `origins[i]` is the raw index `text[i]` stands for; characters of a replacement share the
+    start of what they replaced. A frozen character takes no part in any later replacement.
+    """
+
+    __slots__ = ("text", "origins", "_frozen", "_replaced")
+
+    def __init__(self, raw: str) -> None:
+        self.text = raw
+        self.origins = list(range(len(raw)))
+        self._frozen = bytearray(len(raw))
+        self._replaced = bytearray(len(raw))
+
+    def freeze(self, pattern: regex.Pattern[str]) -> None:
+        """Protect every match from `sub`."""
+        for match in pattern.finditer(self.text):
+            start, end = match.span()
+            self._frozen[start:end] = b"\1" * (end - start)
+
+    def sub(
+        self,
+        pattern: regex.Pattern[str],
+        replacement: str | Callable[[regex.Match[str]], str | None],
+        freeze: bool = False,
+    ) -> None:
+        """Replace every match that touches nothing frozen; a callable may answer None: leave it.
+
+        If the pattern's group "keep" is the whole replacement, its characters keep their origins.
+        """
+        pieces: list[str] = []
+        origins: list[int] = []
+        frozen, replaced = bytearray(), bytearray()
+        done = 0
+        for match in pattern.finditer(self.text):
+            start, end = match.span()
+            if start == end or any(self._frozen[start:end]):
+                continue
+            new = replacement if isinstance(replacement, str) else replacement(match)
+            if new is None:
+                continue
+            pieces.append(self.text[done:start])
+            origins += self.origins[done:start]
+            frozen += self._frozen[done:start]
+            replaced += self._replaced[done:start]
+            kept = self._kept_span(match, new)
+            if kept is not None:
+                origins += self.origins[kept[0] : kept[1]]
+                replaced += self._replaced[kept[0] : kept[1]]
+            else:
+                origins += [self.origins[start]] * len(new)
+                replaced += b"\1" * len(new)
+            pieces.append(new)
+            frozen += (b"\1" if freeze else b"\0") * len(new)
+            done = end
+        if not done:
+            return
+        pieces.append(self.text[done:])
+        self.text = "".join(pieces)
+        self.origins = origins + self.origins[done:]
+        self._frozen = frozen + self._frozen[done:]
+        self._replaced = replaced + self._replaced[done:]
+
+    @staticmethod
+    def _kept_span(match: regex.Match[str], new: str) -> tuple[int, int] | None:
+        if "keep" not in match.re.groupindex or match["keep"] != new:
+            return None
+        start, end = match.span("keep")
+        return start, end
+
+    def clear(self) -> None:
+        """Nothing to say."""
+        self.text, self.origins = "", []
+        self._frozen, self._replaced = bytearray(), bytearray()
+
+    def strip(self) -> None:
+        """Drop white space at both ends."""
+        lead = len(self.text) - len(self.text.lstrip())
+        kept = slice(lead, lead + len(self.text.strip()))
+        self.text, self.origins = self.text[kept], self.origins[kept]
+        self._frozen, self._replaced = self._frozen[kept], self._replaced[kept]
+
+    def prefix(self, text: str) -> None:
+        """Put something in front that the raw text does not have here."""
+        first = self.origins[0] if self.origins else 0
+        self.text = text + self.text
+        self.origins = [first] * len(text) + self.origins
+        self._frozen = bytearray(b"\1" * len(text)) + self._frozen
+        self._replaced = bytearray(b"\1" * len(text)) + self._replaced
+
+    def breakpoints(self) -> tuple[tuple[int, int], ...]:
+        """(index in text, raw index) wherever the two stop running in step."""
+        points: list[tuple[int, int]] = []
+        expected = -1
+        for index, origin in enumerate(self.origins):
+            if origin != expected and not (self._inside_replacement(index) and points):
+                points.append((index, origin))
+            expected = origin + 1
+        return tuple(points)
+
+    def _inside_replacement(self, index: int) -> bool:
+        return (
+            index > 0
+            and bool(self._replaced[index])
+            and self.origins[index] == self.origins[index - 1]
+        )
