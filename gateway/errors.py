@@ -20,6 +20,7 @@ class ClientError(GatewayError):
 
     code = "invalid_request"
     http_status = 400
+    context: str | None = None  # the context it is about, where a dialect knows
 
 
 class InvalidMessageError(ClientError):
