@@ -13,14 +13,7 @@ import regex
 
 from gateway.pronounce import PronunciationTable
 from gateway.spoken import SpokenText
-
-SPEAKER_TAG = regex.compile(r"<\|speaker:\d+\|>")
-BREAK_TAG = regex.compile(r"<break(?=[\s/>])[^<>]*>", regex.IGNORECASE)
-# A tag holds a letter and is not a link's text, a footnote or a reference definition.
-FREE_TAG = regex.compile(
-    r"(?<![!\]])\[(?=[^\[\]\n]*\p{L})(?![xX]\]\s)(?!\^)[^\[\]\n]{1,200}\](?![(:\[])"
-)
-_TAGS = regex.compile(f"{SPEAKER_TAG.pattern}|{FREE_TAG.pattern}")
+from gateway.tags import BREAK_TAG, KEPT_TAGS, SPEAKER_TAG
 
 # Whole lines.
 _LINE_RULES = (
@@ -136,6 +129,7 @@ class Speaker:
         self,
         *,
         speakable: bool = True,
+        language: str | None = None,
         pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._speakable = speakable
@@ -148,7 +142,7 @@ class Speaker:
         if code:
             spoken.clear()
             return spoken
-        spoken.freeze(_TAGS)
+        spoken.freeze(KEPT_TAGS)
         spoken.sub(BREAK_TAG, " ")
         if self._speakable:
             rewrite(spoken, at_line_start)

@@ -30,10 +30,14 @@ from gateway.segment.lexicon import (
     NEVER_FINAL,
     STARTERS,
 )
-
-MAX_OPENERS = 16
-MAX_WORD = 24
-"""Characters looked at beyond the boundary: openers, then the first word."""
+from gateway.segment.neighbours import (
+    MAX_WORD,
+    end_mark,
+    first_after,
+    skip_space_back,
+    strip_closers,
+    word_before,
+)
 
 
 class Verdict(enum.IntEnum):
@@ -48,8 +52,6 @@ class Verdict(enum.IntEnum):
     LINE = 5
 
 
-_FOOTNOTE = regex.compile(r"(?r)\[\^?\d{1,3}\]")
-_WORD_BEFORE = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.'’\-]+")
 _WORD_AFTER = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
 _LIST_MARKER = regex.compile(
     r"[\s>#*\-+]*\(?(?:\d{1,3}|\p{L}|x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
@@ -87,7 +89,7 @@ def is_candidate(text: str, index: int) -> bool:
     if before & Kind.END and kind & Kind.CJK:
         return True
     if before & Kind.CLOSE or previous in QUOTES or previous in MARKUP:
-        end = kind_of(text[_strip_closers(text, index)[0] - 1])
+        end = kind_of(text[strip_closers(text, index)[0] - 1])
         return bool(end & Kind.BARE_END or end & Kind.END and kind & Kind.CJK)
     return False
 
@@ -95,22 +97,18 @@ def is_candidate(text: str, index: int) -> bool:
 def judge(place: Place) -> Verdict:
     """The boundary at `place`, or WAIT."""
     text, position = place.text, place.position
-    gap = position
-    while gap > 0 and kind_of(text[gap - 1]) & Kind.SPACE:
-        gap -= 1
+    gap = skip_space_back(text, position)
     if NEWLINE.search(text, gap, position):
         return Verdict.LINE if gap > 0 else Verdict.NONE
     if not _VISIBLE.search(text, 0, gap):
         return Verdict.NONE
-    first = _first_after(place)
+    first = first_after(text, position, place.final)
     if first is None:
         return Verdict.WAIT
     if first < 0:
         return Verdict.NONE
-    ends, closers = _strip_closers(text, gap)
-    term = ends
-    while term > 0 and _is_end(text, term - 1):
-        term -= 1
+    ends, closers = strip_closers(text, gap)
+    term = end_mark(text, ends)
     if term < ends:
         return _judge_end(place, text[term:ends], term, closers, first, gap < position)
     return _judge_inside(text, gap, position, first)
@@ -118,20 +116,16 @@ def judge(place: Place) -> Verdict:
 
 def looks_complete(text: str) -> bool:
     """Whether text reads as a finished sentence although nothing follows it yet."""
-    gap = len(text)
-    while gap > 0 and kind_of(text[gap - 1]) & Kind.SPACE:
-        gap -= 1
+    gap = skip_space_back(text, len(text))
     if not _VISIBLE.search(text, 0, gap):
         return False
     if NEWLINE.search(text, gap):
         return True
-    ends, _ = _strip_closers(text, gap)
-    term = ends
-    while term > 0 and _is_end(text, term - 1):
-        term -= 1
+    ends, _ = strip_closers(text, gap)
+    term = end_mark(text, ends)
     if text[term:ends] != ".":
         return term < ends and not ELLIPSES & set(text[term:ends]) and ".." not in text[term:ends]
-    word = _word_before(text, term)
+    word = word_before(text, term)
     return word != "" and not word.isdigit() and _abbreviation(word) == Verdict.SENTENCE
 
 
@@ -142,7 +136,7 @@ def looks_torn(text: str) -> bool:
     end = len(text.rstrip())
     if end == 0 or text[end - 1] != ".":
         return False
-    return _abbreviation(_word_before(text, end - 1)) == Verdict.NONE
+    return _abbreviation(word_before(text, end - 1)) == Verdict.NONE
 
 
 def _judge_end(
@@ -170,7 +164,7 @@ def _judge_full_stop(place: Place, term: int, first: int, char: str) -> Verdict:
     text = place.text
     if place.line_start >= 0 and _LIST_MARKER.fullmatch(text, place.line_start, term):
         return Verdict.NONE
-    word = _word_before(text, term)
+    word = word_before(text, term)
     if word.isdigit() and char.isdigit():
         return Verdict.NONE
     if word.lower() in BEFORE_NUMBER and char.isdigit():
@@ -232,69 +226,3 @@ def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
     if kind & Kind.CJK and kind_of(following) & Kind.CJK:
         return Verdict.CLAUSE
     return Verdict.WORD
-
-
-def _first_after(place: Place) -> int | None:
-    """Index of the first telling character at or after the place, past openers and markup.
-
-    None: more text is needed. -1: what follows belongs to the text before.
-    """
-    text, at = place.text, place.position
-    length = len(text)
-    if at >= length:
-        return at
-    char = text[at]
-    kind = kind_of(char)
-    if kind & (Kind.END | Kind.PAUSE) and char not in DASHES:
-        return -1
-    if kind & Kind.CLOSE or char in QUOTES or char in MARKUP:
-        after = at + 1
-        while after < length and text[after] == char and char in MARKUP:
-            after += 1
-        if after >= length and not place.final:
-            return None
-        nearby = kind_of(text[after]) if after < length else Kind.SPACE
-        if char != "«" and nearby & (Kind.SPACE | Kind.END | Kind.PAUSE | Kind.CLOSE):
-            return -1
-        if kind & Kind.CLOSE and char not in QUOTES:
-            return -1
-    limit = at + MAX_OPENERS
-    while at < limit:
-        if at >= length:
-            return at if place.final else None
-        char = text[at]
-        opens = char in QUOTES or char in MARKUP or char in DASHES or char in "#>"
-        if not (opens or kind_of(char) & (Kind.OPEN | Kind.SPACE)) or char in "[<":
-            break
-        at += 1
-    return at
-
-
-def _strip_closers(text: str, end: int) -> tuple[int, bool]:
-    """Walk back over closing quotes, brackets, markup and footnote marks: (index, any seen)."""
-    start = end
-    while end > 0:
-        char = text[end - 1]
-        footnote = _FOOTNOTE.match(text, 0, end) if char == "]" else None
-        if footnote is not None:
-            end = footnote.start()
-        elif kind_of(char) & Kind.CLOSE and char != "%" or char in QUOTES or char in MARKUP:
-            end -= 1
-        elif kind_of(char) & Kind.SPACE and end < start and text[end] in '»”")':
-            end -= 1
-        else:
-            break
-    return (end, end < start) if end > 0 else (start, False)
-
-
-def _is_end(text: str, index: int) -> bool:
-    char = text[index]
-    if kind_of(char) & Kind.END:
-        return True
-    # Greek writes its question mark as a semicolon.
-    return char in ";\u037e" and index > 0 and "\u0370" <= text[index - 1] <= "\u03ff"
-
-
-def _word_before(text: str, end: int) -> str:
-    match = _WORD_BEFORE.match(text, max(0, end - MAX_WORD), end)
-    return match[0].lstrip(".'’-") if match else ""

@@ -5,9 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-SPOKEN_CHARS_PER_S = 15
-"""Letters a second of speech in alphabetic scripts; only used to turn a lead into a length."""
-
 
 class Cut(enum.Enum):
     """Why a segment ends where it ends; tells the audio chain what pause is natural there."""
@@ -29,8 +26,10 @@ class SegmentPolicy:
     """
 
     mode: str = "sentence"  # "clause": commas, semicolons, colons and dashes end segments too
-    first_min_chars: int = 12  # of an utterance's first segment, which may be a clause
+    first_mode: str = "clause"  # of an utterance's first segment, so that sound starts early
+    first_min_chars: int = 12
     min_chars: int = 24  # shorter sentences are joined with the next one
+    lead_growth: float = 0.5  # later segments grow by what this part of the lead takes to speak
     max_chars: int = 240  # longer ones are cut at the best place inside
     max_buffer_delay_ms: float = 1500  # text without an end mark is spoken after that long
     end_delay_ms: float = 250  # ... and a sentence that looks complete after this long without text
@@ -39,15 +38,17 @@ class SegmentPolicy:
     language: str = "en"  # of `normalize`
 
     def __post_init__(self) -> None:
-        if self.mode not in ("sentence", "clause"):
-            raise ValueError(f"mode: expected 'sentence' or 'clause', got {self.mode!r}")
+        for name in ("mode", "first_mode"):
+            value = getattr(self, name)
+            if value not in ("sentence", "clause"):
+                raise ValueError(f"{name}: expected 'sentence' or 'clause', got {value!r}")
         if self.max_chars < 8:
             raise ValueError(f"max_chars: expected at least 8, got {self.max_chars}")
         for name in ("first_min_chars", "min_chars"):
             value = getattr(self, name)
             if not 0 <= value <= self.max_chars:
                 raise ValueError(f"{name}: expected 0 to max_chars={self.max_chars}, got {value}")
-        for name in ("max_buffer_delay_ms", "end_delay_ms"):
+        for name in ("max_buffer_delay_ms", "end_delay_ms", "lead_growth"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name}: expected 0 or more, got {getattr(self, name)}")
 
