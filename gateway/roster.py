@@ -16,6 +16,7 @@ from gateway.utterance import Utterance
 
 KEPT_OVER = 8
 REMEMBERED_IDS = 4096
+LEAVING_FACTOR = 4
 
 
 class Roster:
@@ -35,9 +36,14 @@ class Roster:
                 return utterance
         return self._over.get(context_id)
 
-    def is_spent(self, context_id: str) -> bool:
-        """An utterance of this id has been, and is over."""
-        return context_id in self._spent
+    def is_forgotten(self, context_id: str) -> bool:
+        """An utterance of this id has been, and only its id is remembered."""
+        return context_id in self._spent and context_id not in self._over
+
+    def clear(self) -> None:
+        """The session is over."""
+        self.queue.clear()
+        self._over.clear()
 
     def generation(self, context_id: str) -> int:
         """How often the id was interrupted so far."""
@@ -52,16 +58,19 @@ class Roster:
         """Those that are over and not forgotten, oldest first."""
         return list(self._over.values())
 
-    def check_room(self) -> None:
-        """Raises LimitExceededError when no more utterances may be open."""
-        if len(self.queue) >= self._max:
+    def check_room(self, preempting: bool = False) -> None:
+        """Raises LimitExceededError when no more utterances may be open.
+
+        Those that are being interrupted are leaving and do not count, up to a point.
+        """
+        held = 0 if preempting else sum(utterance.speaking for utterance in self.queue)
+        if held >= self._max or len(self.queue) >= LEAVING_FACTOR * self._max:
             raise LimitExceededError(
-                f"expected at most {self._max} contexts at a time, got one more"
+                f"context: expected at most {self._max} at a time, got one more"
             )
 
     def add(self, utterance: Utterance) -> None:
-        """Put a new utterance at the end of the queue. Raises LimitExceededError."""
-        self.check_room()
+        """Put a new utterance at the end of the queue, when there is room."""
         self._over.pop(utterance.id, None)
         self._spent.pop(utterance.id, None)
         self.queue.append(utterance)
@@ -91,7 +100,7 @@ class Roster:
     def check_integrity(self) -> None:
         """For tests: nobody is in two places, and nothing over is held in the queue."""
         ids = [utterance.id for utterance in self.queue]
-        assert len(ids) == len(set(ids)) <= self._max
+        assert len(ids) == len(set(ids)) <= LEAVING_FACTOR * self._max
         assert not any(utterance.over for utterance in self.queue)
         assert not set(ids) & set(self._over)
         assert all(utterance.over for utterance in self._over.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.context import SegmenterLike
-from gateway.segment import SegmentPolicy, Segmenter
+from gateway.segment import Segmenter, SegmentPolicy
 from gateway.types import ContextSettings
 
 

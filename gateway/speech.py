@@ -243,6 +243,9 @@ class Speech:
         chain = self.chain
         if chain is None:
             return None
+        if line.complete and not self.finished:
+            if chain.output_samples(line.index, line.samples) is None:
+                return None
         unknown_ms = math.inf  # still to be made
         if self.finished:
             ready = chain.position_samples + chain.buffered_samples - chain.pre_skip_samples
@@ -251,16 +254,15 @@ class Speech:
         for t in self._timed_spans(line):
             start = chain.output_samples(line.index, t.start_samples)
             end = chain.output_samples(line.index, t.end_samples)
-            if end is None and line.complete and not self.finished:
-                return None
             start_ms = unknown_ms if start is None else self.to_ms(start)
             end_ms = unknown_ms if end is None else self.to_ms(end)
-            timed.append(Word(t.word.start, t.word.end, t.word.text, start_ms, end_ms))
+            at = line.segment.start
+            timed.append(Word(at + t.word.start, at + t.word.end, t.word.text, start_ms, end_ms))
         return timed
 
     def _timed_spans(self, line: Line) -> list[words.TimedSpan]:
         segment = line.segment
-        written = words.split_words(segment.text, segment.start)
+        written = words.split_words(segment.text)
         spoken = words.split_words(segment.spoken)
         if line.source == "heads":
             timed = words.from_tokens(
@@ -272,7 +274,7 @@ class Speech:
                 guess_ms = self._rate.estimate_ms(words.total_weight(segment.spoken))
                 samples = max(samples, int(guess_ms * self._facts.sample_rate_hz / 1000.0))
             timed = words.proportional(spoken, samples)
-        return words.carry_over(timed, written)
+        return words.carry_over(timed, written, segment.raw_index)
 
     def to_ms(self, samples: int) -> float:
         """Samples at the output rate, as time."""

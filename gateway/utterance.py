@@ -8,46 +8,15 @@ clock, finds what was heard, drops what waits, asks the engine to abort, sends t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
-from gateway.context import OVER, SPEAKING, Context, SegmenterFactory, State, Trigger
+from gateway.bargein import BargeIn
+from gateway.context import OVER, SPEAKING, Context, State, Trigger
 from gateway.egress import Egress, FlushMark
-from gateway.heard import frames_sent, split_heard
 from gateway.playout import Playout
 from gateway.schedule import priority
-from gateway.speech import ChainFactory, Speech, is_wordless
-from gateway.types import (
-    Abort,
-    ContextSettings,
-    Done,
-    Ducked,
-    Effect,
-    EngineFacts,
-    Event,
-    Failed,
-    Interrupted,
-    Limits,
-    Resumed,
-    Send,
-    Submit,
-)
-from gateway.words import SpeechRate
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the utterances of one session share."""
-
-    session_id: str
-    facts: EngineFacts
-    limits: Limits
-    chains: ChainFactory
-    segmenters: SegmenterFactory
-    rate: SpeechRate
-    emit: Callable[[Effect], None]
-    next_number: Callable[[], int]
-    next_request_id: Callable[[], str]
+from gateway.speech import Speech, is_wordless
+from gateway.surroundings import Surroundings
+from gateway.types import ContextSettings, Done, Ducked, Event, Failed, Resumed, Send, Submit
 
 
 class Utterance:
@@ -67,11 +36,8 @@ class Utterance:
         self.playout = Playout(previous)
         self.speech = Speech(around.facts, around.limits, around.chains, around.rate)
         self.egress = Egress(context_id, self.speech, self.playout, generation, self._send)
-        self.abort_deadline_ms: float | None = None
         self._around = around
-        self._aborting: str | None = None
-        self._late_frames = 0
-        self._interrupted: Interrupted | None = None
+        self._barge_in: BargeIn | None = None
         self._failure: Failed | None = None
 
     # --- what the schedule sees ---
@@ -151,66 +117,39 @@ class Utterance:
         self.context.move(Trigger.INTERRUPT)
         if state is State.INTERRUPTING:
             return None  # one answer will do for both
-        if self._interrupted is not None:
-            self._send(self._interrupted)
+        if self._barge_in is not None:
+            self._send(self._barge_in.answer)
             return None
         if played_ms is not None:
             self.playout.report(played_ms, now_ms)
         self.playout.cut(now_ms)
-        self._interrupted = self._stop_speaking(now_ms)
-        if self._aborting is None:
-            self.silence(confirmed=True, frames_after=0)
-        return self._aborting
-
-    def _stop_speaking(self, now_ms: float) -> Interrupted:
-        """Drop everything; return the answer but for the engine's part."""
-        heard_ms = self.playout.heard_ms(now_ms)
-        text = self.context.text
-        at = split_heard(self.speech, self.context, heard_ms)
-        wasted = self.speech.frames - frames_sent(self.speech, self.playout.sent_ms)
-        making = self.speech.making
-        if making is not None:
-            self._aborting = making.request_id
-            self.abort_deadline_ms = now_ms + self._around.limits.abort_timeout_ms
-            self._around.emit(Abort(making.request_id))
-        self.context.drop_text()
-        self.speech.abandon()
-        self.egress.fade_out(now_ms)
-        self.speech.release()
-        return Interrupted(
-            context=self.id,
-            generation=self.generation,
-            heard_text=text[:at],
-            unspoken_text=text[at:],
-            heard_ms=heard_ms,
-            sent_ms=self.playout.sent_ms,
-            engine_confirmed=False,
-            frames_wasted=wasted,
+        self._barge_in = BargeIn(
+            self.context,
+            self.speech,
+            self.egress,
+            self.playout,
+            now_ms,
+            self._around.limits.abort_timeout_ms,
         )
+        if self._barge_in.aborting is None:
+            self.silence(confirmed=True, frames_after=0)
+        return self._barge_in.aborting
+
+    @property
+    def abort_deadline_ms(self) -> float:
+        """How long the interrupt may wait for the engine."""
+        return math.inf if self._barge_in is None else self._barge_in.deadline_ms
+
+    def note_late(self, pcm: bytes) -> None:
+        """Sound that came after the abort was asked for: only counted."""
+        if self._barge_in is not None:
+            self._barge_in.note_late(len(pcm) // self._around.facts.frame_bytes)
 
     def silence(self, confirmed: bool, frames_after: int) -> None:
         """The engine has stopped, or has had its time: answer."""
-        answer = self._interrupted
-        if self.context.state is not State.INTERRUPTING or answer is None:
-            return
+        assert self._barge_in is not None
         self.context.move(Trigger.SILENCED)
-        self.abort_deadline_ms = None
-        self._aborting = None
-        self._interrupted = Interrupted(
-            context=answer.context,
-            generation=answer.generation,
-            heard_text=answer.heard_text,
-            unspoken_text=answer.unspoken_text,
-            heard_ms=answer.heard_ms,
-            sent_ms=answer.sent_ms,
-            engine_confirmed=confirmed,
-            frames_wasted=answer.frames_wasted + max(frames_after, self._late_frames),
-        )
-        self._send(self._interrupted)
-
-    def note_late_frames(self, pcm: bytes) -> None:
-        """Sound that came after the abort was asked for: only counted."""
-        self._late_frames += len(pcm) // self._around.facts.frame_bytes
+        self._send(self._barge_in.complete(confirmed, frames_after))
 
     # --- the engine ---
 
@@ -244,6 +183,11 @@ class Utterance:
         """Sound. Raises EngineFailedError when some is missing."""
         self.speech.take(first_frame, pcm, codes, tokens)
         self.egress.wake()
+
+    @property
+    def frames_of_line(self) -> int:
+        """Frames of the line in the making, so far."""
+        return self.speech.making.frames if self.speech.making is not None else 0
 
     def line_complete(self, prompt_tokens: int, cached_tokens: int, truncated: bool) -> None:
         """The line in the making is finished."""
@@ -290,7 +234,8 @@ class Utterance:
         if self.context.text_complete and not self.has_pending and not self.is_making:
             if not self.speech.finished:
                 self.speech.finish()
-                self.egress.wake()
+                if self.speech.chain is not None:
+                    self.egress.wake()
         sent = self.egress.pump(settings, self._around.next_number, now_ms)
         self.egress.settle(settings.words)
         if sent:

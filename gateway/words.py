@@ -10,10 +10,9 @@ the written ones (`carry_over`).
 from __future__ import annotations
 
 import bisect
-import difflib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # What the model obeys and does not say: [free-form tags], <|speaker:0|>, <break time="1s"/>.
@@ -148,46 +147,36 @@ def from_tokens(
     ]
 
 
-def carry_over(spoken: Sequence[TimedSpan], written: Sequence[WordSpan]) -> list[TimedSpan]:
+def carry_over(
+    spoken: Sequence[TimedSpan], written: Sequence[WordSpan], raw_index: Callable[[int], int]
+) -> list[TimedSpan]:
     """Give the written words the times of the spoken ones.
 
-    Equal words take their twin's time; where the two texts differ, the written words share the
-    time of the spoken ones in between by weight.
+    `raw_index` maps a position in the spoken text to one in the text that `written` came from. A
+    written word takes the time of all spoken words that come from it; one that none comes from
+    ("km" in "3 km", spoken as one replacement) shares the time of the word before it.
     """
-    if len(spoken) == len(written):
-        return [
-            TimedSpan(word, twin.start_samples, twin.end_samples)
-            for word, twin in zip(written, spoken, strict=True)
-        ]
-    matcher = difflib.SequenceMatcher(
-        None,
-        [twin.word.text.casefold() for twin in spoken],
-        [word.text.casefold() for word in written],
-        autojunk=False,
-    )
+    if not written:
+        return []
+    ends = [word.end for word in written]
+    taken: list[tuple[int, int] | None] = [None] * len(written)
+    for twin in spoken:
+        at = min(bisect.bisect_right(ends, raw_index(twin.word.start)), len(written) - 1)
+        before = taken[at]
+        taken[at] = (before[0] if before else twin.start_samples, twin.end_samples)
     timed: list[TimedSpan] = []
-    for _, a, b, c, d in matcher.get_opcodes():
-        timed += _share(spoken, a, b, written[c:d])
-    return timed
-
-
-def _share(
-    spoken: Sequence[TimedSpan], a: int, b: int, words: Sequence[WordSpan]
-) -> list[TimedSpan]:
-    """Spread the time of spoken[a:b] over `words`."""
-    if b - a == len(words):
-        return [
-            TimedSpan(word, twin.start_samples, twin.end_samples)
-            for word, twin in zip(words, spoken[a:b], strict=True)
+    at, start = 0, 0
+    while at < len(written):
+        group = at + 1
+        while group < len(written) and taken[group] is None:
+            group += 1
+        begin, end = taken[at] or (start, start)
+        timed += [
+            TimedSpan(t.word, begin + t.start_samples, begin + t.end_samples)
+            for t in proportional(written[at:group], end - begin)
         ]
-    if a < b:
-        start, end = spoken[a].start_samples, spoken[b - 1].end_samples
-    else:
-        start = end = spoken[a - 1].end_samples if a else 0
-    return [
-        TimedSpan(t.word, start + t.start_samples, start + t.end_samples)
-        for t in proportional(words, end - start)
-    ]
+        at, start = group, end
+    return timed
 
 
 class SpeechRate:

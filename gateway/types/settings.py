@@ -31,9 +31,7 @@ class ContextSettings:
     normalize: bool = False
     pronunciations: tuple[tuple[str, str], ...] = ()
     speed: float = 1.0
-    lead_ms: int = (
-        1500  # audio is sent at most this far ahead of playback; 0: as it is made
-    )
+    lead_ms: int = 1500  # audio is sent at most this far ahead of playback; 0: as it is made
     words: bool = False
     preempt: bool = False  # opening the context interrupts every earlier one
 

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from gateway.session import Session
 from gateway.types import (
@@ -15,6 +15,7 @@ from gateway.types import (
     AudioFormat,
     Codec,
     Command,
+    Configure,
     ContextSettings,
     Effect,
     EngineFacts,
@@ -22,6 +23,7 @@ from gateway.types import (
     Limits,
     Packet,
     Send,
+    SettingsPatch,
     Submit,
 )
 
@@ -234,9 +236,10 @@ class Harness:
         self.session = Session(
             "s-1", self.engine.facts, limits or Limits(), self._chain, self.now_ms, **session_args
         )
-        if defaults is not None:
-            self.session._defaults = defaults
         self.collect()
+        if defaults is not None:
+            patch = {f.name: getattr(defaults, f.name) for f in fields(defaults)}
+            self.do(Configure(None, SettingsPatch(**patch)))
 
     def _chain(self, audio_format: AudioFormat, speed: float) -> FakeChain:
         self.chains.append(self._make_chain(audio_format, speed))
