@@ -59,6 +59,8 @@ _LIST_MARKER = regex.compile(
 _INNER_DOTS = regex.compile(r"(?:\p{L}\p{M}*\.-?)+\p{L}\p{M}*|\p{Lu}\p{L}?\.\p{Lu}\p{L}?")
 _ELISION = regex.compile(r"[cdjlmnst]['’]")
 _NUMBER_BEFORE_DASH = regex.compile(r"(?r)\d\s?[-–—]")
+_BARE_BEFORE = Kind.END | Kind.BARE_PAUSE | Kind.CLOSE
+_OPENING_QUOTES = frozenset("“‘«‹")
 _VISIBLE = regex.compile(r"[\p{L}\p{N}]")
 
 
@@ -75,23 +77,26 @@ class Place:
 
 def is_candidate(text: str, index: int) -> bool:
     """Whether a segment could start at `index`: after a space, or a mark that wants no space."""
-    kind = kind_of(text[index])
+    char, previous = text[index], text[index - 1 : index]
+    kind, before = kind_of(char), kind_of(previous) if previous else Kind.SPACE
     if index == 0 or kind & (Kind.SPACE | Kind.EXTEND):
         return False
-    previous = text[index - 1]
-    before = kind_of(previous)
     if before & Kind.SPACE:
-        return True
-    if text[index] in DASHES and previous in DASHES:
+        return char not in DASHES or _may_start_with_dash(text, index)
+    if not before & _BARE_BEFORE and previous not in QUOTES and previous not in MARKUP:
         return False
-    if before & (Kind.BARE_END | Kind.BARE_PAUSE):
+    if char in DASHES or char in MARKUP or kind & Kind.CLOSE or char in QUOTES - _OPENING_QUOTES:
+        return False
+    if before & Kind.BARE_PAUSE:
         return True
-    if before & Kind.END and kind & Kind.CJK:
-        return True
-    if before & Kind.CLOSE or previous in QUOTES or previous in MARKUP:
-        end = kind_of(text[strip_closers(text, index)[0] - 1])
-        return bool(end & Kind.BARE_END or end & Kind.END and kind & Kind.CJK)
-    return False
+    end = kind_of(text[strip_closers(text, index)[0] - 1])
+    return bool(end & Kind.BARE_END or end & Kind.END and kind & Kind.CJK)
+
+
+def _may_start_with_dash(text: str, index: int) -> bool:
+    """A dash opens a line or a sentence; elsewhere the place is behind it."""
+    gap = skip_space_back(text, index)
+    return NEWLINE.search(text, gap, index) is not None or end_mark(text, gap) < gap
 
 
 def judge(place: Place) -> Verdict:
@@ -179,7 +184,8 @@ def _judge_full_stop(place: Place, term: int, first: int, char: str) -> Verdict:
     after = _WORD_AFTER.match(text, first)
     if after is None:
         return Verdict.SENTENCE
-    if after.end() == len(text) and not place.final and len(after[0]) < MAX_WORD:
+    more = after.end() == len(text) or after.end() == len(text) - 1 and text[-1] in "'’"
+    if more and not place.final and len(after[0]) < MAX_WORD:
         return Verdict.WAIT
     follower = after[0].lower().replace("’", "'")
     if word.isdigit():
@@ -193,9 +199,9 @@ def _abbreviation(word: str) -> Verdict:
     lower = word.lower()
     if lower in NEVER_FINAL:
         return Verdict.NONE
-    letters = lower.replace("-", "")
-    single = len(letters) == 1 and letters.isalpha() and not kind_of(letters) & Kind.CJK
-    if single or lower in MAYBE_FINAL or _INNER_DOTS.fullmatch(word):
+    initial = word.strip("-")
+    single = len(initial) == 1 and (initial.isupper() or initial.islower())
+    if single or lower in MAYBE_FINAL or lower.endswith("str") or _INNER_DOTS.fullmatch(word):
         return Verdict.WAIT
     return Verdict.SENTENCE
 
@@ -217,10 +223,9 @@ def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
     if kind & Kind.PAUSE and (spaced or kind & Kind.BARE_PAUSE):
         number = gap > 1 and text[gap - 2].isdigit() and following.isdigit()
         return Verdict.NONE if number else Verdict.CLAUSE
-    if not spaced or kind & Kind.OPEN or previous in MARKUP:
+    # A tag belongs to what follows it.
+    if not spaced or kind & Kind.OPEN or previous in MARKUP or previous in "]>":
         return Verdict.NONE
-    if position < len(text) and text[position] in "-–—":
-        return Verdict.NONE if text[position] == "-" else Verdict.WORD
     if kind & Kind.SA and kind_of(following) & Kind.SA:
         return Verdict.PHRASE
     if kind & Kind.CJK and kind_of(following) & Kind.CJK:

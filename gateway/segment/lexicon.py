@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset[str]:
 NEVER_FINAL = _words("""
 mr mrs ms mx dr prof gen col maj capt cmdr lt sgt cpl pvt adm rev hon gov sen rep supt messrs mmes
 st mt
-vs viz cf approx eg e.g ie i.e n.b incl excl esp asst assoc dist ph
+vs viz cf approx eg e.g ie i.e av n.b incl excl esp asst assoc dist ph
 hr fr dipl bzw evtl ggf inkl exkl zzgl vgl sog bspw allg geb z.b d.h u.u v.a i.d.r
 mm mme mmes mlle mlles ste p.ex env apr
 sra srta srs sras dra dña ud uds vd vds lic arq profa gral avda p.ej ee aprox d.na exmo exma
@@ -75,7 +75,7 @@ el los las una este esta estos estas eso él ella ellos nosotros yo tú usted pe
 con para
 por después antes luego sí también además hay
 os as um uma isso ele ela eles nós eu você mas e se quando em com depois não
-lo gli i questo questa lui lei noi voi io ma come per dopo prima poi non anche
+lo gli i sono è era ho questo questa lui lei noi voi io ma come per dopo prima poi non anche
 de het een dit dat deze hij zij ze wij ik jij maar en of dan toen op met voor na
 det den ett et han hon hun vi jag jeg du men och og om når när då på med för efter etter
 to ten ta te ona oni my ja ale jeśli gdy w na z do po nie tak jest

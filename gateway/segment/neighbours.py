@@ -57,6 +57,8 @@ def strip_closers(text: str, end: int) -> tuple[int, bool]:
         footnote = _FOOTNOTE.match(text, 0, end) if char == "]" else None
         if footnote is not None:
             end = footnote.start()
+        elif char == "]":
+            break  # of a tag, which belongs to what follows
         elif kind_of(char) & Kind.CLOSE and char != "%" or char in QUOTES or char in MARKUP:
             end -= 1
         elif kind_of(char) & Kind.SPACE and end < start and text[end] in '»”")':
