@@ -1,9 +1,9 @@
-"""The engine as the gateway sees it: requests in, PCM frames out. Imports neither torch nor SGLang.
+"""The engine as the gateway sees it: requests in, PCM frames out. Imports no torch and no SGLang.
 
-One request speaks one segment. Its sound comes back as `Frames`, in order and without gaps, and ends
-with exactly one `Finished`; a failure raises an `EngineError` out of the iterator instead. Nothing is
-remembered between requests: history travels with each request as text and codes, so any worker of
-any machine can take the next segment of a dialogue.
+One request speaks one segment. Its sound comes back as `Frames`, in order and without gaps, and
+ends with exactly one `Finished`; a failure raises an `EngineError` out of the iterator instead.
+Nothing is remembered between requests: history travels with each request as text and codes, so any
+worker of any machine can take the next segment of a dialogue.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class AbortResult:
-    """`confirmed`: the scheduler has given the slot back. `frames_after`: frames made after the call."""
+    """`confirmed`: the scheduler gave the slot back. `frames_after`: frames made after the call."""
 
     confirmed: bool
     frames_after: int
@@ -158,7 +158,7 @@ class EngineStats:
 
 @dataclass(frozen=True, slots=True)
 class VoiceSample:
-    """A recording to clone. `audio`: the bytes of any file PyAV reads; `transcript`: what it says."""
+    """A recording to clone. `audio`: bytes of any file PyAV reads; `transcript`: what it says."""
 
     name: str
     audio: bytes

@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,9 @@ def _config(argv: list[str]) -> tuple[EngineConfig, str]:
 
 def main() -> None:
     """Start the worker, serve, and end its process tree when standard input closes."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    warnings.simplefilter("ignore")  # SGLang's imports warn of every accelerator that is not here
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
     try:
         config, endpoint = _config(sys.argv[1:])
         _report("importing torch and SGLang")

@@ -13,6 +13,7 @@ from engine.api import DEFAULT_VOICE, InvalidRequestError, UnknownVoiceError
 from engine.prompt import Reference
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_CODES_SUFFIX = ".npy"
 _AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
 
 # bytes of an audio file -> codes [frames, num_codebooks]
@@ -22,8 +23,8 @@ Encode = Callable[[bytes], NDArray[np.uint16]]
 class VoiceStore:
     """The voices of one worker. The default voice is the model's own: no reference."""
 
-    def __init__(self, encode: Encode) -> None:
-        self._encode = encode
+    def __init__(self, encode: Encode, num_codebooks: int) -> None:
+        self._encode, self._num_codebooks = encode, num_codebooks
         self._voices: dict[str, tuple[Reference, ...]] = {DEFAULT_VOICE: ()}
 
     @property
@@ -48,7 +49,9 @@ class VoiceStore:
                 f"{DEFAULT_VOICE!r}, got {name!r}"
             )
         if not transcript.strip():
-            raise InvalidRequestError(f"transcript: expected what the recording says, got {transcript!r}")
+            raise InvalidRequestError(
+                f"transcript: expected what the recording says, got {transcript!r}"
+            )
         try:
             codes = self._encode(audio)
         except ValueError as error:
@@ -63,14 +66,32 @@ class VoiceStore:
         del self._voices[name]
 
     def load_folder(self, folder: Path) -> None:
-        """Add every `name.wav` (or flac, ogg, opus, mp3) that has a `name.txt` beside it.
+        """Add every `name.npy` (codes) or `name.wav` (flac, ogg, opus, mp3) with its `name.txt`.
 
-        Raises InvalidRequestError on a recording without transcript.
+        Codes, uint16 [frames, num_codebooks], are a recording that was encoded before; they are
+        preferred. Raises InvalidRequestError on a voice without transcript or with bad codes.
         """
-        for audio in sorted(folder.iterdir()):
-            if audio.suffix.lower() not in _AUDIO_SUFFIXES:
-                continue
-            text = audio.with_suffix(".txt")
+        sources = {
+            path.stem: path
+            for path in sorted(folder.iterdir(), key=lambda path: path.suffix == _CODES_SUFFIX)
+            if path.suffix.lower() in (*_AUDIO_SUFFIXES, _CODES_SUFFIX)
+        }
+        for name, path in sorted(sources.items()):
+            text = path.with_suffix(".txt")
             if not text.exists():
-                raise InvalidRequestError(f"expected a transcript {text} beside {audio.name}")
-            self.add(audio.stem, audio.read_bytes(), text.read_text(encoding="utf-8"))
+                raise InvalidRequestError(f"expected a transcript {text} beside {path.name}")
+            transcript = text.read_text(encoding="utf-8")
+            if path.suffix == _CODES_SUFFIX:
+                self._voices[name] = (Reference(transcript.strip(), self._read_codes(path)),)
+            else:
+                self.add(name, path.read_bytes(), transcript)
+
+    def _read_codes(self, path: Path) -> NDArray[np.uint16]:
+        try:
+            codes = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InvalidRequestError(f"{path}: expected a numpy array, got: {error}") from error
+        expected = f"{path}: expected uint16 [frames, {self._num_codebooks}]"
+        if codes.dtype != np.uint16 or codes.ndim != 2 or codes.shape[1] != self._num_codebooks:
+            raise InvalidRequestError(f"{expected}, got {codes.dtype} {list(codes.shape)}")
+        return codes

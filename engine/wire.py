@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from engine.api import AbortResult, EngineInfo, EngineStats, Frames, Finished, SpeechRequest
-from engine.api import VoiceSample
+from engine.api import (
+    AbortResult,
+    EngineInfo,
+    EngineStats,
+    Finished,
+    Frames,
+    SpeechRequest,
+    VoiceSample,
+)
 
 
 class Call(msgspec.Struct, tag_field="t", frozen=True):

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-
 from engine import api
 from engine.admission import Admission
 from engine.cache_salt import cache_salt
@@ -52,8 +51,10 @@ class _Stream:
 class SpeechWorker:
     """An `engine.api.SpeechEngine` in this very process. Build it in the main thread."""
 
-    def __init__(self, config: EngineConfig, progress: Callable[[str], None] = lambda _: None) -> None:
-        """Load everything; `progress` is told each stage. Raises CheckpointError, EngineStartError."""
+    def __init__(
+        self, config: EngineConfig, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Load everything, telling `progress`. Raises CheckpointError, EngineStartError."""
         self._config = config
         progress("checking the checkpoint")
         self._checkpoint = Checkpoint.open(config.checkpoint)
@@ -63,7 +64,9 @@ class SpeechWorker:
         self._codec = CodecLoop(
             StreamingDecoder.from_checkpoint(config.checkpoint, max_slots=config.max_streams)
         )
-        self._voices = VoiceStore(VoiceEncoder(config.checkpoint))
+        self._voices = VoiceStore(
+            VoiceEncoder(config.checkpoint), self._checkpoint.config.num_codebooks
+        )
         for folder in (config.checkpoint / "voices", config.voices):
             if folder is not None and folder.is_dir():
                 self._voices.load_folder(folder)
@@ -181,9 +184,7 @@ class SpeechWorker:
 
     async def add_voice(self, sample: api.VoiceSample) -> None:
         """Encode a recording (in a thread) and register it."""
-        await asyncio.to_thread(
-            self._voices.add, sample.name, sample.audio, sample.transcript
-        )
+        await asyncio.to_thread(self._voices.add, sample.name, sample.audio, sample.transcript)
 
     async def remove_voice(self, name: str) -> None:
         """Forget a voice."""
@@ -239,5 +240,3 @@ _FINISH = {
 
 def _first(*values: float | None) -> float:
     return next(value for value in values if value is not None)
-
-

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from engine.models.config import DualARConfig
 from engine.models.fast_ar import FastAR
-from engine.models.request_table import RequestTable
 from engine.models.frame_step import FrameStep
+from engine.models.request_table import RequestTable
 from engine.models.sampler import DualARSampler
 from engine.models.slow_ar import SlowAR
 from engine.models.weights import load_dual_ar
@@ -60,7 +60,7 @@ class DualARForSpeech(nn.Module):
         forward_batch: ForwardBatch,
         input_embeds: Tensor | None = None,
     ) -> LogitsProcessorOutput:
-        """input_ids [T], positions [T] -> restricted logits [B, S + 1] and hidden states [B, dim]."""
+        """input_ids [T], positions [T] -> restricted logits [B, S + 1], hidden states [B, dim]."""
         extend = forward_batch.forward_mode.is_extend()
         rows = forward_batch.req_pool_indices
         codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[rows]
@@ -84,99 +84,6 @@ class DualARForSpeech(nn.Module):
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Copy every tensor of the checkpoint."""
         load_dual_ar(self.slow, self.fast, weights)
-
-
-EntryClass`; the request table and the frame step are handed to the sampler from here.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Iterable
-from typing import Any
-
-import torch
-from sglang.srt.layers.logits_processor import LogitsProcessorOutput
-from sglang.srt.layers.radix_attention import RadixAttention
-from sglang.srt.model_executor.forward_batch_info import ForwardBatch
-from sglang.srt.runtime_context import get_server_args
-from torch import Tensor, nn
-
-from engine.models.config import DualARConfig
-from engine.models.fast_ar import FastAR
-from engine.models.request_table import RequestTable
-from engine.models.frame_step import FrameStep
-from engine.models.sampler import DualARSampler
-from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
-
-
-class DualARForSpeech(nn.Module):
-    """forward: one slow step for every token of the batch; logits of the last of each request."""
-
-    def __init__(self, config: DualARConfig, quant_config: Any = None, prefix: str = "") -> None:
-        super().__init__()
-        self.config = config
-        slow, fast = config.slow, config.fast
-        self.slow = SlowAR(
-            slow,
-            fast.num_codebooks,
-            fast.vocab_size,
-            (config.semantic_start_token_id, config.semantic_end_token_id),
-            config.eos_token_id,
-        )
-        args = get_server_args()
-        max_batch = args.max_running_requests
-        self.fast = FastAR(fast, slow.dim, max_batch)
-        self.paged = nn.ModuleList(
-            RadixAttention(
-                slow.n_head, slow.head_dim, slow.head_dim**-0.5, slow.n_local_heads, layer_id=i
-            )
-            for i in range(slow.n_layer)
-        )
-        # SGLang numbers request slots from 1 on some pools, and keeps a spare
-        self.table = RequestTable(2 * max_batch + 2, fast.num_codebooks, args.device)
-        DualARSampler.frame_step = FrameStep(self.slow, self.fast, self.table)
-
-    @torch.no_grad()
-    def forward(
-        self,
-        input_ids: Tensor,
-        positions: Tensor,
-        forward_batch: ForwardBatch,
-        input_embeds: Tensor | None = None,
-    ) -> LogitsProcessorOutput:
-        """input_ids [T], positions [T] -> restricted logits [B, S + 1] and hidden states [B, dim]."""
-        extend = forward_batch.forward_mode.is_extend()
-        rows = forward_batch.req_pool_indices
-        codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[rows]
-
-        def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            out: Tensor = self.paged[layer](
-                q.flatten(1), k.flatten(1), v.reshape(v.shape[0], -1), forward_batch
-            )
-            return out
-
-        x = self.slow(self.slow.embed(input_ids, codes), positions, attend)
-        if extend:
-            x = x[forward_batch.extend_seq_lens.cumsum(0) - 1]
-        hidden = self.slow.norm(x)
-        return LogitsProcessorOutput(
-            next_token_logits=self.slow.logits(hidden).float(),
-            hidden_states=hidden,
-            customized_info={"rows": rows},
-        )
-
-    def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Copy every tensor of the checkpoint; names were validated by `engine.checkpoint`."""
-        for name, value in weights:
-            if name.startswith(_SLOW_PREFIX):
-                self.slow.load(name.removeprefix(_SLOW_PREFIX), value)
-            elif name == _FAST_PREFIX + _CODEBOOKS:
-                self.slow.load(_CODEBOOKS, value)
-            elif name.startswith(_FAST_PREFIX):
-                self.fast.load(name.removeprefix(_FAST_PREFIX), value)
-            else:
-                raise KeyError(f"expected text_model.model.* or audio_decoder.*, got {name}")
 
 
 EntryClass = DualARForSpeech

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from engine.model_config import FastConfig
 from engine.models.layers import Block, RMSNorm, load_block_weight, rope_table
 
-
 # (codebook index k, logits [B, C]) -> codes [B]
 Draw = Callable[[int, Tensor], Tensor]
 

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from engine.model_config import TransformerConfig
 
-
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 

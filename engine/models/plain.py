@@ -19,8 +19,8 @@ from torch import Tensor
 
 from engine.checkpoint import Checkpoint
 from engine.models.fast_ar import FastAR
-from engine.models.request_table import RequestTable, RowSettings
 from engine.models.frame_step import FrameStep
+from engine.models.request_table import RequestTable, RowSettings
 from engine.models.slow_ar import SlowAR
 from engine.models.weights import load_dual_ar
 

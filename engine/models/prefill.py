@@ -54,7 +54,7 @@ def window_codes(
     stop: int,
     num_codebooks: int,
 ) -> NDArray[np.int64]:
-    """Codes for sequence positions start..stop: [stop - start, num_codebooks], zero off the spans."""
+    """Codes of positions start..stop: [stop - start, num_codebooks], zero off the spans."""
     out = np.zeros((stop - start, num_codebooks), np.int64)
     codes = np.frombuffer(base64.b64decode(params[_CODES]), "<u2").reshape(-1, num_codebooks)
     flat, taken = params[_SPANS], 0
@@ -80,7 +80,5 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
         made = (req.customized_info or {}).get(codes_key, [])
         table.begin(req.kv.req_pool_idx, settings_of(params), req.output_ids)
         prompt = len(req.origin_input_ids)
-        parts.append(
-            window_codes(params, prompt, made, start, start + length, table.num_codebooks)
-        )
+        parts.append(window_codes(params, prompt, made, start, start + length, table.num_codebooks))
     table.stage_prefill(np.concatenate(parts))

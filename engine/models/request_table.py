@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.models import sampling
@@ -68,8 +69,8 @@ class RequestTable:
         for i, token in enumerate(recent, start=len(generated) - len(recent)):
             self.window[slot, i % sampling.RAS_WINDOW] = token
 
-    def stage_prefill(self, codes: np.ndarray) -> None:
-        """Hand the next extend step its codes: int64 [tokens, num_codebooks], zero off the spans."""
+    def stage_prefill(self, codes: NDArray[np.int64]) -> None:
+        """Hand the next extend step its codes: int64 [tokens, N], zero off the spans."""
         self._prefill = torch.from_numpy(codes).to(self.codes.device)
 
     def take_prefill(self, tokens: int) -> Tensor:

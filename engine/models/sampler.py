@@ -33,9 +33,7 @@ class DualARSampler(Sampler):
         if step is None:  # another model's server, in an environment where we are installed
             return super().forward(logits_output, sampling_info, *args, **kwargs)
         rows, hidden = logits_output.customized_info["rows"], logits_output.hidden_states
-        ids, codes = step(
-            logits_output.next_token_logits, hidden, rows, DualARSampler.all_greedy
-        )
+        ids, codes = step(logits_output.next_token_logits, hidden, rows, DualARSampler.all_greedy)
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
         logits_output.hidden_states = None

@@ -19,9 +19,7 @@ def test_the_filter_leaves_the_references_probabilities(case: dict[str, Any]) ->
     golden = vectors("sampling")
     logits = torch.from_numpy(golden[f"{case['case']}.logits"]).unsqueeze(0)
     values, indices, cumulative = sampling.ranked(logits, ranks=logits.shape[-1])
-    kept = sampling.keep(
-        cumulative, torch.tensor([case["top_p"]]), torch.tensor([case["top_k"]])
-    )
+    kept = sampling.keep(cumulative, torch.tensor([case["top_p"]]), torch.tensor([case["top_k"]]))
     assert int(kept.sum()) == case["n_kept"]
     tempered = (values / case["temperature"]).masked_fill(~kept, float("-inf"))
     ours = torch.zeros_like(logits).scatter(-1, indices, tempered.softmax(-1))[0].numpy()

@@ -1,0 +1,51 @@
+"""The one real engine of a test session: started by the first test that asks for it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+from hypothesis import settings
+
+from tests.golden_data import TINY, description, vectors
+
+# examples take milliseconds, but a loaded machine may stall any one of them
+settings.register_profile("default", deadline=None)
+settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def golden_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny checkpoint, with the golden requests' references as registered voices."""
+    folder = tmp_path_factory.mktemp("checkpoint") / "s2-pro-tiny"
+    shutil.copytree(TINY, folder)
+    voices = folder / "voices"
+    voices.mkdir()
+    generation = vectors("generation")
+    for name, request in description("prompts").items():
+        if not request["ref_frames"]:
+            continue
+        refs = [generation[f"{name}.ref{i}"] for i in range(len(request["ref_frames"]))]
+        np.save(voices / f"{name}.npy", np.concatenate(refs, axis=1).T.astype(np.uint16))
+        texts = request["prompt_text"]
+        tagged = [t if "<|speaker:" in t else f"<|speaker:{i}|>{t}" for i, t in enumerate(texts)]
+        (voices / f"{name}.txt").write_text("\n".join(tagged), encoding="utf-8")
+    return folder
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def engine(golden_checkpoint: Path) -> AsyncIterator[object]:
+    """A WorkerEngine on the golden checkpoint, 8 streams. Ends its process tree."""
+    from engine.client import WorkerEngine
+    from engine.config import EngineConfig
+
+    worker = WorkerEngine(EngineConfig(golden_checkpoint, max_streams=8))
+    await worker.start()
+    try:
+        yield worker
+    finally:
+        await worker.close()
