@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import bisect
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +28,7 @@ _TOKEN = re.compile(rf"(?P<tag>{_TAG})|(?P<char>[{_UNSPACED}])|(?P<run>[^\s{_UNS
 _PAUSES = {",": 2.0, ";": 3.0, ":": 3.0, "\u3001": 2.0, "\uff0c": 2.0, "\u060c": 2.0}
 _STOP_PAUSE = 4.0
 _STOPS = frozenset(".!?\u2026\u3002\uff01\uff1f\u0964\u061f\u06d4")
+_CLOSERS = "\"')]}*_\u00bb\u2019\u201d\u300d\u300f\uff09"
 _DIGIT_WEIGHT = 3.0  # a digit is a word
 _UNSPACED_WEIGHT = 2.5  # mostly a syllable
 _WORD_WEIGHT = 1.0  # what a word costs beside its letters
@@ -91,7 +91,7 @@ def weigh(word: str) -> tuple[float, float]:
             letters += _DIGIT_WEIGHT
         elif char.isalpha():
             letters += _UNSPACED_WEIGHT if _is_unspaced(char) else 1.0
-    last = next((c for c in reversed(word) if unicodedata.category(c) not in ("Pe", "Pf")), "")
+    last = word.rstrip(_CLOSERS)[-1:]
     pause = _STOP_PAUSE if last in _STOPS else _PAUSES.get(last, 0.0)
     return letters + _WORD_WEIGHT, pause
 
