@@ -1,0 +1,129 @@
+"""The `voice-gateway` command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway.cli import display, runtime
+from gateway.cli.doctor import doctor as examine
+from gateway.cli.say import SayOptions
+from gateway.cli.say import say as speak
+from gateway.cli.serve import serve as serve_until_stopped
+
+app = typer.Typer(
+    help="A real-time voice for LLM agents: text streams in, Opus streams out, barge-in is "
+    "exact.\n\n"
+    "Without a command it serves: it starts the speech engine and the gateway, and prints the "
+    "address of a page to try it on. Every flag of `serve` can also be set in the environment as "
+    "VOICE_GATEWAY_NAME (VOICE_GATEWAY_PORT=9000).",
+    epilog='Try: voice-gateway say "Hello there." -o hello.wav',
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+Host = Annotated[
+    str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine only.")
+]
+Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one. [8080]")]
+Engine = Annotated[
+    str | None, typer.Option(help="`worker` speaks; `fake` makes test tones at once. [worker]")
+]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="Folder of a checkpoint. Default: the built-in voice.")
+]
+LogLevel = Annotated[str | None, typer.Option(help="debug, info, warning or error. [info]")]
+
+
+@app.callback(invoke_without_command=True)
+def default(context: typer.Context) -> None:
+    """No command: serve with what the environment says."""
+    if context.invoked_subcommand is None:
+        serve()
+
+
+@app.command()
+def serve(
+    host: Host = None,
+    port: Port = None,
+    engine: Engine = None,
+    checkpoint: Checkpoint = None,
+    log_level: LogLevel = None,
+) -> None:
+    """Start engine and gateway; Ctrl-C stops both.
+
+    WebSocket at /v1/stream, OpenAI's shape at /v1/audio/speech, /healthz, /readyz, /metrics,
+    and a page at /.
+    """
+    config = runtime.configured(
+        host=host, port=port, engine=engine, checkpoint=checkpoint, log_level=log_level
+    )
+    runtime.set_up_logging(config.log_level)
+    runtime.run(serve_until_stopped(config), stopped_status=0)
+
+
+@app.command()
+def say(
+    text: Annotated[str, typer.Argument(help="What to say; - reads standard input as it comes.")],
+    voice: Annotated[
+        str, typer.Option(help="A voice of the gateway (GET /v1/voices).")
+    ] = "default",
+    url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="VOICE_GATEWAY_URL",
+            help="A running gateway, as ws://127.0.0.1:8080. Default: a private one.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write: .wav, .ogg or .opus. [speech.wav]"),
+    ] = None,
+    play: Annotated[bool, typer.Option("--play", help="Play it while it is made.")] = False,
+    speed: Annotated[float, typer.Option(help="0.5 to 2; the pitch stays.")] = 1.0,
+    api_key: Annotated[
+        str | None, typer.Option(envvar="VOICE_GATEWAY_API_KEY", help="For a gateway that asks.")
+    ] = None,
+    engine: Engine = None,
+    checkpoint: Checkpoint = None,
+) -> None:
+    """Say something: to a file, to the loudspeaker, or both.
+
+    Without --url it starts an engine and a gateway of its own and stops them afterwards, which
+    takes some seconds; with --url it is as fast as the gateway.
+    """
+    config = runtime.configured(
+        host="127.0.0.1",
+        port=0,
+        api_keys=frozenset(),  # of the private gateway, which only we can reach
+        engine=engine,
+        checkpoint=checkpoint,
+        log_level="warning",
+    )
+    runtime.set_up_logging(config.log_level)
+    options = SayOptions(text, voice, url, output, play, speed, api_key)
+    runtime.run(speak(options, config), stopped_status=130)
+
+
+@app.command()
+def doctor(host: Host = None, port: Port = None) -> None:
+    """Check this machine: Python, torch, SGLang, libopus, memory, the port."""
+    if not examine(runtime.configured(host=host, port=port)):
+        raise display.CommandError("something needed is missing; see the lines marked no")
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    try:
+        app()
+    except display.CommandError as error:
+        display.show_error(error)
+        raise SystemExit(error.status) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The `voice-gateway` command: what a person types and reads."""

@@ -1,0 +1,52 @@
+"""What the command shows while it works: a stage and seconds on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+# Results go to standard output, everything about the way there to standard error.
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def command_name() -> str:
+    """How this user calls the command: `uv run` puts it on no path."""
+    return "uv run voice-gateway" if "UV_RUN_RECURSION_DEPTH" in os.environ else "voice-gateway"
+
+
+class CommandError(Exception):
+    """The command cannot go on; its message is for the person who typed it."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def show_error(error: CommandError) -> None:
+    """Print it, without a traceback."""
+    err.print("[bold red]error[/]", end=" ")
+    err.print(str(error), markup=False, soft_wrap=True)
+
+
+@contextlib.contextmanager
+def stages(first: str) -> Iterator[Callable[[str], None]]:
+    """Show the stage of something slow; the yielded function names the next one."""
+    if not err.is_terminal:
+        began = time.monotonic()
+
+        def line(stage: str) -> None:
+            err.print(f"{time.monotonic() - began:6.1f} s  {stage}", markup=False)
+
+        line(first)
+        yield line
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(first, total=None)
+        yield lambda stage: progress.update(task, description=stage)

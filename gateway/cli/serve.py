@@ -1,0 +1,41 @@
+"""`voice-gateway serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from gateway.cli import display
+from gateway.cli.runtime import gateway_of
+from gateway.config import Config
+from gateway.server import RunningGateway
+
+
+async def serve(config: Config) -> None:
+    """Serve until cancelled."""
+    began = time.monotonic()
+    async with gateway_of(config) as gateway:
+        _announce(config, gateway, time.monotonic() - began)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            display.err.print("stopping")
+
+
+def _announce(config: Config, gateway: RunningGateway, seconds: float) -> None:
+    info = gateway.service.info
+    display.out.print(
+        f"[bold green]ready[/] in {seconds:.1f} s: {info.checkpoint}, "
+        f"voices {', '.join(info.voices)}, {info.max_streams} streams"
+    )
+    display.out.print(f"  page  [link]{gateway.url}[/link]")
+    display.out.print(
+        f'  try   {display.command_name()} say "Hello there." --url {gateway.stream_url} '
+        "-o hello.wav",
+        soft_wrap=True,
+    )
+    if config.is_public and not config.api_keys:
+        display.err.print(
+            f"[yellow]warning[/] {config.host} can be reached by others, and no API key is set "
+            "(VOICE_GATEWAY_API_KEYS)"
+        )

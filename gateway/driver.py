@@ -1,0 +1,201 @@
+"""Runs one `Session`: gives it the time, performs its effects, feeds it what the engine says.
+
+Everything here happens on the event loop, one call at a time, so the session needs no lock. The
+order of `Send` effects is the order on the wire, because there is one sink and it never waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from engine.api import SpeechEngine
+from gateway.engine_port import EnginePort
+from gateway.errors import ClientError
+from gateway.metrics import Metrics
+from gateway.session import Session
+from gateway.types import Abort, Close, Command, Effect, Event, Failed, Send, Submit, WarmVoice
+
+log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    """Where a session's events go: a dialect and one write path."""
+
+    def send(self, event: Event) -> None:
+        """Queue an event; never waits."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Hang up after what is queued."""
+        ...
+
+
+def clock_ms() -> float:
+    """Monotonic time. The loop's own clock is coarser and stands still within one iteration."""
+    return time.monotonic() * 1000
+
+
+class SessionDriver:
+    """Implements `EngineListener`. `close` must be awaited however the connection ended."""
+
+    def __init__(
+        self,
+        make_session: Callable[[float], Session],
+        engine: SpeechEngine,
+        metrics: Metrics,
+        sink: Sink,
+    ) -> None:
+        self._session = make_session(clock_ms())
+        self._port = EnginePort(engine, self)
+        self._metrics = metrics
+        self._sink = sink
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_ms: float | None = None
+        self._performing = False
+        self._over = False
+
+    @property
+    def session(self) -> Session:
+        """The core, for tests and logs."""
+        return self._session
+
+    @property
+    def open_requests(self) -> int:
+        """Requests the engine still has from this session."""
+        return self._port.open_requests
+
+    def begin(self) -> None:
+        """Send the greeting."""
+        self._step(lambda now_ms: None)
+
+    def receive(self, command: Command) -> None:
+        """Obey a client's command."""
+        self._step(lambda now_ms: self._session.receive(command, now_ms))
+
+    def refuse(self, error: ClientError) -> None:
+        """Answer a message that was no command."""
+        self._send(Failed(error.context, error.code, str(error)))
+        if error.close_code is not None:
+            self._sink.close(error.close_code, error.code)
+
+    def set_writable(self, writable: bool) -> None:
+        """The connection takes more, or does not."""
+        self._step(lambda now_ms: self._session.set_writable(writable, now_ms))
+
+    async def close(self) -> None:
+        """The client is gone: abort its work in the engine, and wait until that is done."""
+        if not self._over:
+            self._step(self._session.disconnected)
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._port.close()
+
+    # What the engine says.
+
+    def engine_frames(
+        self,
+        request_id: str,
+        first_frame: int,
+        pcm: bytes,
+        codes: bytes,
+        text_tokens: tuple[int, ...],
+    ) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_frames(
+                request_id, first_frame, pcm, codes, text_tokens, now_ms
+            )
+        )
+
+    def engine_finished(
+        self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int
+    ) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_finished(
+                request_id, reason, frames, prompt_tokens, cached_tokens, now_ms
+            )
+        )
+
+    def engine_failed(self, request_id: str, code: str, message: str) -> None:
+        """See `EngineListener`."""
+        self._step(lambda now_ms: self._session.engine_failed(request_id, code, message, now_ms))
+
+    def engine_aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_aborted(request_id, confirmed, frames_after, now_ms)
+        )
+
+    # One step of the core.
+
+    def _step(self, change: Callable[[float], None]) -> None:
+        if self._over:
+            return
+        try:
+            change(clock_ms())
+            self._perform()
+        except Exception:  # a defect of ours ends this session, never the process
+            log.exception("%s failed", self._session)
+            self._break()
+
+    def _perform(self) -> None:
+        # Performing an effect may be a step itself (a full outbox pauses the session). What that
+        # one leads to comes after what is being performed, or events would overtake each other.
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while effects := self._session.effects():
+                for effect in effects:
+                    self._perform_one(effect)
+        finally:
+            self._performing = False
+        self._arm()
+
+    def _perform_one(self, effect: Effect) -> None:
+        match effect:
+            case Send(event=event):
+                self._send(event)
+            case Submit():
+                self._port.submit(effect)
+            case Abort():
+                self._port.abort(effect)
+            case WarmVoice():
+                self._port.warm(effect)
+            case Close(code=code, reason=reason):
+                self._sink.close(code, reason)
+
+    def _send(self, event: Event) -> None:
+        self._metrics.observe(event)
+        self._sink.send(event)
+
+    def _arm(self) -> None:
+        due_ms = self._session.next_deadline_ms()
+        if due_ms == self._due_ms and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due_ms = due_ms
+        if due_ms is not None:
+            # Timers have a resolution of 1 ms; one that fires early would only be set again.
+            wait_ms = max(math.ceil(due_ms - clock_ms()), 0)
+            self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step(self._session.tick)
+
+    def _break(self) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._send(Failed(None, "internal", "internal error"))
+        self._sink.close(1011, "internal error")

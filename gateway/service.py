@@ -1,0 +1,153 @@
+"""One gateway process: its engine, whether that is ready, and the sessions that use it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import logging
+import secrets
+from collections.abc import AsyncIterator
+
+from engine.api import EngineInfo, EngineStats, SpeechEngine
+from gateway.audio import make_chain
+from gateway.config import Config
+from gateway.driver import SessionDriver, Sink
+from gateway.engine_port import facts_of
+from gateway.errors import OverloadedError
+from gateway.metrics import Metrics
+from gateway.session import Session
+from gateway.types import AudioChain, AudioFormat, Limits
+
+log = logging.getLogger(__name__)
+
+_STATS_TIMEOUT_S = 2.0
+
+
+class Stage(enum.Enum):
+    """The engine's life, as `/readyz` tells it."""
+
+    STARTING = "starting"
+    READY = "ready"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class Service:
+    """Owns the engine. Sessions are opened and counted here, whatever their protocol."""
+
+    def __init__(self, config: Config, engine: SpeechEngine) -> None:
+        self.config = config
+        self.metrics = Metrics()
+        self.stage = Stage.STARTING
+        self.failure: Exception | None = None
+        self._engine = engine
+        self._info: EngineInfo | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._sessions: set[SessionDriver] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the engine is. Raises OverloadedError until it is ready."""
+        if self.stage is not Stage.READY or self._info is None:
+            raise OverloadedError(f"the engine is {self.stage.value}; retry later")
+        return self._info
+
+    @property
+    def sessions(self) -> int:
+        """Open sessions."""
+        return len(self._sessions)
+
+    def start(self) -> None:
+        """Begin to start the engine, in the background."""
+        self._starting = asyncio.create_task(self._start())
+
+    async def started(self) -> EngineInfo:
+        """Wait until the engine can speak. Raises what its start raised."""
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+        if self.failure is not None:
+            raise self.failure
+        return self.info
+
+    async def close(self) -> None:
+        """End the sessions' work, then the engine. Idempotent."""
+        if self.stage is Stage.STOPPED:
+            return
+        self.stage = Stage.STOPPED
+        self.metrics.ready.set(0)
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        for driver in list(self._sessions):
+            await driver.close()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._engine.close()
+
+    async def stats(self) -> EngineStats | None:
+        """The engine's counters, or None when it cannot answer: then it is not ready."""
+        if self.stage is not Stage.READY:
+            return None
+        try:
+            async with asyncio.timeout(_STATS_TIMEOUT_S):
+                return await self._engine.stats()
+        except Exception as error:  # whatever is wrong with the engine, it cannot speak now
+            log.warning("the engine does not answer: %s", error)
+            return None
+
+    @contextlib.asynccontextmanager
+    async def session(
+        self, protocol: str, sink: Sink, limits: Limits | None = None
+    ) -> AsyncIterator[SessionDriver]:
+        """A session for as long as the block lasts; then all its work in the engine is aborted.
+
+        Raises OverloadedError before anything is allocated.
+        """
+        try:
+            driver = self._open(sink, limits or self.config.limits)
+        except OverloadedError as error:
+            self.metrics.refused_total.labels(error.code).inc()
+            raise
+        self._sessions.add(driver)
+        gauge = self.metrics.sessions.labels(protocol)
+        gauge.inc()
+        self.metrics.sessions_total.labels(protocol).inc()
+        try:
+            yield driver
+        finally:
+            gauge.dec()
+            self._sessions.discard(driver)
+            closing = asyncio.create_task(driver.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            await asyncio.shield(closing)  # also when we are cancelled, the engine must be freed
+
+    def _open(self, sink: Sink, limits: Limits) -> SessionDriver:
+        info = self.info
+        if len(self._sessions) >= self.config.max_sessions:
+            raise OverloadedError(
+                f"expected at most {self.config.max_sessions} sessions, got one more; retry later"
+            )
+
+        def chain(audio_format: AudioFormat, speed: float) -> AudioChain:
+            return make_chain(audio_format, info.sample_rate_hz, speed)
+
+        session_id = f"s-{secrets.token_urlsafe(12)}"
+        return SessionDriver(
+            lambda now_ms: Session(session_id, facts_of(info), limits, chain, now_ms),
+            self._engine,
+            self.metrics,
+            sink,
+        )
+
+    async def _start(self) -> None:
+        try:
+            self._info = await self._engine.start()
+        except Exception as error:  # told to whoever waits in `started`, and by /readyz
+            self.failure = error
+            self.stage = Stage.FAILED
+            log.error("the engine did not start: %s", error)
+        else:
+            self.stage = Stage.READY
+            self.metrics.ready.set(1)
