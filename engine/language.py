@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
 from engine.errors import EngineStartError
@@ -35,6 +37,7 @@ class LanguageEngine:
 
     def __init__(self, checkpoint: Checkpoint, config: EngineConfig) -> None:
         self._end_id = checkpoint.config.eos_token_id
+        self._vocab_size = checkpoint.config.text_config.vocab_size
         self._engine = _start(checkpoint, config)
 
     async def generate(
@@ -54,7 +57,7 @@ class LanguageEngine:
             "custom_params": to_custom_params(settings, prompt.code_spans, prompt.codes),
         }
         stream: Any = await self._engine.async_generate(
-            input_ids=list(prompt.input_ids),
+            input_ids=self._cache_ids(prompt),
             sampling_params=params,
             stream=True,
             rid=request_id,
@@ -74,6 +77,17 @@ class LanguageEngine:
             made += len(codes)
             kind = None if finish is None else finish["type"]
             yield CodeStep(codes, meta["prompt_tokens"], meta["cached_tokens"], kind)
+
+    def _cache_ids(self, prompt: Prompt) -> list[int]:
+        """The prompt's ids as SGLang sees them: hashes where there are frames."""
+        import torch
+
+        from engine.models.frame_ids import frame_ids
+
+        ids = np.array(prompt.input_ids)
+        codes = torch.from_numpy(prompt.codes.astype(np.int64))
+        ids[prompt.code_positions()] = frame_ids(codes, self._vocab_size).numpy()
+        return ids.tolist()
 
     def abort(self, request_id: str) -> None:
         """Ask the scheduler to drop a request; its stream then ends with finish "abort"."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from engine import api
 from engine.admission import Admission
-from engine.cache_salt import cache_salt
+from engine.cache_salt import voice_salt
 from engine.checkpoint import Checkpoint
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
@@ -136,7 +136,7 @@ class SpeechWorker:
             prompt,
             self._settings(request.sampling),
             self._cap(request),
-            cache_salt(references, history, request.dialogue),
+            voice_salt(references),
             request.priority,
         )
         slot = self._codec.open()

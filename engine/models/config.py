@@ -8,6 +8,7 @@ import msgspec
 from transformers import PretrainedConfig
 
 from engine.model_config import FastConfig, SlowConfig
+from engine.models.frame_ids import ID_LIMIT
 
 MODEL_TYPE = "fish_qwen3_omni"
 ARCHITECTURE = "DualARForSpeech"
@@ -30,7 +31,8 @@ class DualARConfig(PretrainedConfig):
         self.num_key_value_heads = slow.get("n_local_heads", 0)
         self.head_dim = slow.get("head_dim", 0)
         self.intermediate_size = slow.get("intermediate_size", 0)
-        self.vocab_size = slow.get("vocab_size", 0)
+        # what SGLang takes for legal ids; the tables have text_config.vocab_size rows
+        self.vocab_size = ID_LIMIT
         self.max_position_embeddings = slow.get("max_seq_len", 0)
         self.rms_norm_eps = slow.get("norm_eps", 1e-6)
         super().__init__(**kwargs)

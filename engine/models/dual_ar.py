@@ -64,6 +64,9 @@ class DualARForSpeech(nn.Module):
         extend = forward_batch.forward_mode.is_extend()
         rows = forward_batch.req_pool_indices
         codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[rows]
+        # SGLang's ids of frames are hashes (engine.models.frame_ids): back to the vocabulary's
+        frames = input_ids >= self.slow.embeddings.num_embeddings
+        input_ids = torch.where(frames, self.slow.first_id + codes[:, 0], input_ids)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             out: Tensor = self.paged[layer](

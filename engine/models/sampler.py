@@ -9,6 +9,7 @@ from sglang.srt.layers.logits_processor import LogitsProcessorOutput
 from sglang.srt.layers.sampler import Sampler
 from torch import Tensor
 
+from engine.models.frame_ids import frame_ids
 from engine.models.frame_step import FrameStep
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
@@ -28,7 +29,7 @@ class DualARSampler(Sampler):
         *args: Any,
         **kwargs: Any,
     ) -> Tensor:
-        """Token ids [B]; the codes travel in `customized_info`, one bytes object a row."""
+        """SGLang's token ids [B]; the codes travel in `customized_info`, one bytes object a row."""
         step = DualARSampler.frame_step
         if step is None:  # another model's server, in an environment where we are installed
             return super().forward(logits_output, sampling_info, *args, **kwargs)
@@ -37,4 +38,5 @@ class DualARSampler(Sampler):
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
         logits_output.hidden_states = None
-        return ids.to(torch.int32)
+        spoken = frame_ids(codes, step.slow.embeddings.num_embeddings)
+        return torch.where(ids == step.slow.end_id, ids, spoken).to(torch.int32)

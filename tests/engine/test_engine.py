@@ -76,6 +76,13 @@ async def test_golden_codes_alone(
         assert finished.cached_tokens == finished.prompt_tokens - 1
 
 
+async def test_the_second_turn_finds_the_first_and_its_frames(engine: WorkerEngine) -> None:
+    await speak(engine, request("multi_turn", 0, "first"))
+    _, _, finished = await speak(engine, request("multi_turn", 1, "second"))
+    # the first turn's prompt and the 12 frames that history keeps of it
+    assert finished.cached_tokens >= 119 + 12
+
+
 async def test_golden_codes_in_a_batch_of_eight(engine: WorkerEngine) -> None:
     cases = (CASES * 2)[:8]
     results = await asyncio.gather(
@@ -131,7 +138,7 @@ async def test_leaving_the_iterator_frees_the_stream(engine: WorkerEngine) -> No
 
 
 async def until_idle(engine: WorkerEngine) -> None:
-    while (await engine.stats()).running:
+    while (await engine.stats()).running:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
