@@ -54,7 +54,7 @@ class Verdict(enum.IntEnum):
 
 _WORD_AFTER = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
 _LIST_MARKER = regex.compile(
-    r"[\s>#*\-+]*\(?(?:\d{1,3}|\p{L}|x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
+    r"[\s>#*\-+]*\(?(?:\d{1,3}|\p{Lu}|\p{Ll}|x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
 )
 _INNER_DOTS = regex.compile(r"(?:\p{L}\p{M}*\.-?)+\p{L}\p{M}*|\p{Lu}\p{L}?\.\p{Lu}\p{L}?")
 _ELISION = regex.compile(r"[cdjlmnst]['’]")
@@ -70,7 +70,7 @@ class Place:
 
     text: str
     position: int
-    line_start: int  # index in text where the present line starts; -1: before the segment
+    sentence_start: int  # index in text where the present sentence or line starts; -1: before it
     lower_style: bool  # the present sentence began in lower case, so the next one may too
     final: bool  # nothing follows text for now
 
@@ -167,7 +167,7 @@ def _judge_end(
 
 def _judge_full_stop(place: Place, term: int, first: int, char: str) -> Verdict:
     text = place.text
-    if place.line_start >= 0 and _LIST_MARKER.fullmatch(text, place.line_start, term):
+    if place.sentence_start >= 0 and _LIST_MARKER.fullmatch(text, place.sentence_start, term):
         return Verdict.NONE
     word = word_before(text, term)
     if word.isdigit() and char.isdigit():

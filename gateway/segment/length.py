@@ -28,7 +28,7 @@ _STACKERS = frozenset("\u1039\u17d2")
 def forced_cut(
     text: str, boundaries: Sequence[tuple[int, Verdict, int]], max_chars: int, is_code: bool
 ) -> int | None:
-    """The best place to cut text that weighs `max_chars` or more; None: leave it whole for now.
+    """The best place to cut text that weighs more than `max_chars`; None: leave it whole for now.
 
     `boundaries`: (position, kind, weight of the text before it), ascending.
     """
@@ -47,6 +47,8 @@ def forced_cut(
                 return position
     if usable:
         return usable[-1][0]
+    if boundaries:  # behind something long that had to stay whole
+        return boundaries[0][0]
     if len(text) >= HARD_FACTOR * max_chars:
         return _last_grapheme(text, max_chars)
     return None

@@ -15,7 +15,6 @@ def _words(text: str) -> frozenset[str]:
 # Always followed by what they belong to: titles, "for example", "that is", "compare".
 NEVER_FINAL = _words("""
 mr mrs ms mx dr prof gen col maj capt cmdr lt sgt cpl pvt adm rev hon gov sen rep supt messrs mmes
-st mt
 vs viz cf approx eg e.g ie i.e av n.b incl excl esp asst assoc dist ph
 hr fr dipl bzw evtl ggf inkl exkl zzgl vgl sog bspw allg geb z.b d.h u.u v.a i.d.r
 mm mme mmes mlle mlles ste p.ex env apr
@@ -23,7 +22,7 @@ sra srta srs sras dra dña ud uds vd vds lic arq profa gral avda p.ej ee aprox d
 sig sigg sig.ra sigra dott dott.ssa avv geom prof.ssa sigg.ri on.le
 dhr mevr mw drs ir bijv d.w.z o.a m.b.t i.v.m t.a.v i.p.v evt
 t.ex bl.a f.eks dvs s.k tlf esim vrt
-np tzn tj m.in mgr inż hab ul płk tzw n.p
+np tzn tj m.in mgr inż hab med phil rer nat jur kath evang пгт ul płk tzw n.p
 např tzv mudr judr rndr phdr nám
 т.е т.к напр проф акад гр ул просп пер обл см ст
 pl ún ifj özv doç örn bkz sn dl dna dnul
@@ -36,15 +35,16 @@ BEFORE_NUMBER = _words("""
 no nos nr nrs num núm n fig figs eq eqs vol vols p pp pg pgs pag pagg pág págs ch chap cap sec
 sect art arts
 para op ex ver abb bd kap abs ziff par bl blz str č kl godz s σελ αρ рис табл гл п стр hlm tgl nº
-tel ext
+n° tel ext
 ca circa ok al
 """)
 
 # May end a sentence: the next word decides ("at 5 p.m. The", "in the U.S. Army").
 MAYBE_FINAL = _words("""
-etc inc ltd co corp llc plc jr sr bros esq dept univ est ave blvd rd hwy apt al a.m p.m a.d b.c
-u.s u.k
-jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri
+etc st mt inc ltd co corp llc plc jr sr bros esq dept univ est ave blvd rd hwy apt al a.m p.m a.d
+b.c u.s u.k
+jan feb mar ene
+abr dic lun jue apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri
 oz lb lbs ft sq hrs hr tsp tbsp min max ing
 usw mio mrd jh jhd str tel uu es ecc enz osv m.m m.fl mfl kr ym jne mm ks im itd itp tys mln mld
 zł r

@@ -11,7 +11,7 @@ MAX_WORD = 24
 """Characters looked at beyond a place: openers, then the first word."""
 
 _FOOTNOTE = regex.compile(r"(?r)\[\^?\d{1,3}\]")
-_WORD_BEFORE = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.'’\-]+")
+_WORD_BEFORE = regex.compile(r"(?r)[\p{L}\p{M}\p{N}.'’°№\-]+")
 
 
 def first_after(text: str, at: int, final: bool) -> int | None:

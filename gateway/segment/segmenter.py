@@ -53,6 +53,7 @@ class Segmenter:
         self._start = 0  # of _text in everything pushed
         self._boundaries: list[tuple[int, Verdict, int]] = []  # position, kind, weight before it
         self._pending: int | None = None  # a place whose judgement waits for more text
+        self._sentence_start = 0  # -1: the present sentence began in an earlier segment
         # Whether the present sentence began in lower case; None: no letter of it was seen yet.
         self._lower_style: bool | None = None
 
@@ -139,7 +140,7 @@ class Segmenter:
         return self._judge_pending(final=False)
 
     def _too_long(self) -> int | None:
-        if self._weight < self._max_chars:
+        if self._weight <= self._max_chars:
             return None
         is_code = self._structure.is_code
         return forced_cut(self._text, self._boundaries, self._max_chars, is_code)
@@ -148,21 +149,22 @@ class Segmenter:
         position = self._pending
         if position is None:
             return None
-        text, line_start = self._text, self._structure.line_start
-        verdict = judge(Place(text, position, line_start, bool(self._lower_style), final))
+        text, start = self._text, max(self._sentence_start, self._structure.line_start)
+        verdict = judge(Place(text, position, start, bool(self._lower_style), final))
         if verdict is Verdict.WAIT:
             return None
         self._pending = None
         if verdict is Verdict.NONE:
             return None
         if verdict >= Verdict.SENTENCE:
-            self._note_style(text[position:])
+            self._begin_sentence(position)
         weight = self._weight - sum(map(weight_of, text[position:]))
         self._boundaries.append((position, verdict, weight))
         return (position, _CUTS[verdict]) if self._pace.accepts(verdict, weight) else None
 
-    def _note_style(self, sentence: str) -> None:
-        letter = next((char for char in sentence if char.isalpha()), None)
+    def _begin_sentence(self, position: int) -> None:
+        self._sentence_start = position
+        letter = next((char for char in self._text[position:] if char.isalpha()), None)
         self._lower_style = None if letter is None else letter.islower()
 
     # --- giving out -------------------------------------------------------------------------------
@@ -207,7 +209,7 @@ class Segmenter:
         if not rest:
             self._pace.emptied()
         if cut not in (Cut.CLAUSE, Cut.LENGTH):
-            self._note_style(rest)
+            self._begin_sentence(0)
         return segment
 
     def _rebase(self, position: int, rest: str) -> None:
@@ -223,4 +225,5 @@ class Segmenter:
         ]
         if self._pending is not None:
             self._pending = self._pending - position if self._pending > position else None
+        self._sentence_start = max(self._sentence_start - position, -1)
         self._structure.rebase(position)

@@ -1,16 +1,37 @@
-"""The segmenter: any chunking gives the same segments, and they join to the input."""
+"""The segmenter: the table of cases, any chunking, time, lead, bounds."""
 
 from __future__ import annotations
 
+import random
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.segment import Segment, Segmenter, SegmentPolicy
+from gateway.segment import Cut, Segment, Segmenter, SegmentPolicy
+from tests.gateway.segment_cases import CASES, CLAUSES, LINES
 
-PROSE = st.text(
-    st.sampled_from(list("abIU .,!?\n\"'[]()<>|/:;*_`#-—…0123。、」์กเा́ \u00a0\u200d👍é\r\0")),
-    max_size=120,
-)
+EVERY_SENTENCE = SegmentPolicy(first_mode="sentence", first_min_chars=0, min_chars=0, lead_growth=0)
+EVERY_CLAUSE = SegmentPolicy(mode="clause", first_min_chars=0, min_chars=0, lead_growth=0)
+TABLE = [
+    *((label, EVERY_SENTENCE, row) for label, rows in CASES.items() for row in rows),
+    *(("lines", EVERY_SENTENCE, row) for row in LINES),
+    *(("clauses", EVERY_CLAUSE, row) for row in CLAUSES),
+]
+LANGUAGES = CASES.keys() - {"numbers", "links", "graphemes"}
+
+# Text dense in what the rules look at.
+HARD_TEXT = st.lists(
+    st.sampled_from(
+        [*"abIU .,!?\n\"'[]()<>|/:;*_`#-—…0123。、」「์กเา\u0301 \u00a0\u200d👍é\r\0"]
+        + ["Dr.", "U.S.", "<break time='1s'/>", "<|speaker:1|>", "```\n", "[laughs]", "\n\n"]
+    ),
+    max_size=80,
+).map("".join)
+TEXT = st.one_of(st.text(max_size=200), HARD_TEXT)
 
 
 def run(policy: SegmentPolicy, pieces: list[str]) -> list[Segment]:
@@ -19,13 +40,315 @@ def run(policy: SegmentPolicy, pieces: list[str]) -> list[Segment]:
     return segments + segmenter.flush()
 
 
-@given(st.one_of(st.text(max_size=200), PROSE), st.data())
-@settings(max_examples=200, deadline=None)
+def texts(segments: list[Segment]) -> list[str]:
+    return [segment.text for segment in segments]
+
+
+# --- where segments end -------------------------------------------------------------------------
+
+
+def test_the_table_is_large_enough() -> None:
+    assert len(TABLE) >= 150
+    assert len(LANGUAGES) >= 12
+
+
+@pytest.mark.parametrize(("label", "policy", "row"), TABLE)
+def test_table(label: str, policy: SegmentPolicy, row: str) -> None:
+    wanted = [part for part in row.split("¦") if part]
+    text = "".join(wanted)
+    whole = run(policy, [text])
+    assert texts(whole) == wanted
+    assert run(policy, list(text)) == whole
+    generator = random.Random(row)
+    for _ in range(3):
+        cuts = sorted(generator.sample(range(len(text) + 1), min(len(text), 5)))
+        pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        assert run(policy, pieces) == whole
+
+
+@given(TEXT, st.data())
+@settings(max_examples=150, deadline=None)
 def test_any_chunking_gives_the_same_segments(text: str, data: st.DataObject) -> None:
     policy = SegmentPolicy(min_chars=4, first_min_chars=2, max_chars=30)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=10)))
     pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     whole = run(policy, [text])
-    assert "".join(segment.text for segment in whole) == text
+    assert "".join(texts(whole)) == text
     assert run(policy, pieces) == whole
     assert run(policy, list(text)) == whole
+
+
+# --- what holds for any text --------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(TEXT, st.integers(0, 3), st.floats(0, 4000)), max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_nothing_is_lost_whatever_the_calls(steps: list[tuple[str, int, float]]) -> None:
+    policy = SegmentPolicy(min_chars=10, max_chars=40)
+    segmenter = Segmenter(policy, {"ab": "xyz"})
+    segments: list[Segment] = []
+    pushed, now_ms = "", 0.0
+    for text, action, delay_ms in steps:
+        now_ms += delay_ms
+        if action == 0:
+            segments += segmenter.flush()
+        elif action == 1:
+            segments += segmenter.tick(now_ms)
+        elif action == 2:
+            segmenter.set_lead_ms(delay_ms)
+        segments += segmenter.push(text, now_ms)
+        pushed += text
+        assert "".join(texts(segments)) + segmenter.buffered == pushed
+        assert len(segmenter.buffered) <= policy.max_chars * 4 + 64
+    segments += segmenter.flush()
+    assert "".join(texts(segments)) == pushed
+    assert segmenter.buffered == "" and segmenter.next_deadline_ms() is None
+    for segment in segments:
+        assert pushed[segment.start : segment.end] == segment.text != ""
+        raw = [segment.raw_index(index) for index in range(len(segment.spoken) + 1)]
+        assert raw == sorted(raw) and 0 <= raw[0] and raw[-1] == len(segment.text)
+
+
+@given(TEXT, st.floats(0, 5000))
+@settings(max_examples=100, deadline=None)
+def test_a_tick_at_the_deadline_always_moves_on(text: str, delay_ms: float) -> None:
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=delay_ms))
+    segmenter.push(text, 100.0)
+    for _ in range(3):
+        deadline_ms = segmenter.next_deadline_ms()
+        if deadline_ms is None:
+            break
+        assert 100.0 <= deadline_ms <= 100.001 + 2 * delay_ms
+        assert segmenter.tick(deadline_ms - 0.5) == []
+        assert segmenter.tick(deadline_ms)
+    assert segmenter.next_deadline_ms() is None
+
+
+@given(TEXT)
+@settings(max_examples=100, deadline=None)
+def test_segments_end_between_grapheme_clusters(text: str) -> None:
+    import regex
+
+    policy = SegmentPolicy(min_chars=1, first_min_chars=1, max_chars=20)
+    edges = {match.end() for match in regex.finditer(r"\X", text)}
+    assert {segment.end for segment in run(policy, [text])} <= edges
+
+
+@pytest.mark.parametrize(
+    "unit", ["word ", "x", "Dr. A. ", " ", "[", "`", "<", "a, ", "字", "ก", "\n", "e\u0301"]
+)
+def test_time_is_linear_in_the_text(unit: str) -> None:
+    def calls(length: int) -> int:
+        segmenter = Segmenter(SegmentPolicy())
+        text = (unit * length)[:length]
+        return count_calls(lambda: [segmenter.push(char, 0.0) for char in text])
+
+    assert calls(6_000) < 4 * calls(2_000)
+
+
+def count_calls(action: Callable[[], object]) -> int:
+    """Calls of Python and C functions made by the action."""
+    count = 0
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+# --- lengths and lead ---------------------------------------------------------------------------
+
+
+def test_the_first_segment_may_be_a_clause_and_later_ones_grow() -> None:
+    text = (
+        "I had a look at it, and it is fine. One two three. Four five six. Seven eight nine. Ten."
+    )
+    assert texts(run(SegmentPolicy(), [text]))[0] == "I had a look at it, "
+    small = run(SegmentPolicy(lead_growth=0, min_chars=1), [text])
+    grown = run(SegmentPolicy(lead_growth=4, min_chars=1), [text])
+    assert len(grown) < len(small)
+    assert max(map(len, texts(grown)[1:])) > max(map(len, texts(small)[1:]))
+
+
+def test_a_long_lead_joins_sentences_and_a_short_one_cuts_clauses() -> None:
+    def after_the_first(lead_ms: float, later_ms: float) -> list[str]:
+        segmenter = Segmenter(SegmentPolicy(min_chars=10))
+        segmenter.push("This is the first one. ", 0.0)
+        segmenter.push("S", 0.0)
+        segmenter.set_lead_ms(lead_ms)
+        text = "econd comes here, it is longer. Third is there too. Fourth as well. End"
+        return texts(segmenter.push(text, later_ms))
+
+    assert after_the_first(0.0, 60_000.0)[0] == "Second comes here, "
+    assert after_the_first(2_000.0, 60_000.0)[0] == "Second comes here, it is longer. "
+    assert after_the_first(7_000.0, 60_000.0) == [
+        "Second comes here, it is longer. Third is there too. Fourth as well. "
+    ]
+
+
+def test_too_long_text_is_cut_at_the_best_place() -> None:
+    policy = SegmentPolicy(max_chars=40, first_mode="sentence", lead_growth=0)
+    clause = "This one goes on and on, " + "and further " * 4
+    assert texts(run(policy, [clause]))[0] == "This one goes on and on, "
+    words = "word " * 20
+    assert texts(run(policy, [words]))[0] == "word " * 8
+    thai = "เขาไปโรงเรียนแต่เช้าเพราะเขาอยากเรียนภาษาไทยและเล่นกับเพื่อน" * 2
+    assert all(segment.text[0] not in "ะาิีึืุู่้์" for segment in run(policy, [thai]))
+    assert all(10 <= len(segment.text) <= 40 for segment in run(policy, [thai])[:-1])
+    chinese = "我们今天一起去公园里散步看花然后回家吃饭睡觉休息明天再说吧好不好"
+    assert [len(text) for text in texts(run(policy, [chinese]))][0] == 13
+
+
+def test_a_url_or_tag_is_left_whole_beyond_the_maximum_then_cut_at_a_hard_limit() -> None:
+    policy = SegmentPolicy(max_chars=40, first_mode="sentence", lead_growth=0)
+    url = "https://example.com/" + "abc" * 30
+    assert texts(run(policy, [f"See {url} now."])) == ["See ", f"{url} ", "now."]
+    tag = "[" + "very softly " * 8 + "] "
+    assert texts(run(policy, [tag + "Hi."])) == [tag + "Hi."]
+    assert max(map(len, texts(run(policy, ["x" * 500])))) <= 160
+
+
+# --- time ---------------------------------------------------------------------------------------
+
+
+def test_unfinished_text_is_spoken_after_the_delay() -> None:
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=1000))
+    assert segmenter.push("no end in sight", 50.0) == []
+    assert segmenter.next_deadline_ms() == 1050.0
+    assert segmenter.tick(1049.0) == []
+    (segment,) = segmenter.tick(1050.0)
+    assert (segment.text, segment.cut) == ("no end in sight", Cut.DELAY)
+    assert segmenter.next_deadline_ms() is None
+
+
+def test_a_half_word_is_not_spoken_while_text_flows() -> None:
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=1000))
+    segmenter.push("this is slo", 0.0)
+    segmenter.push("w", 990.0)
+    (segment,) = segmenter.tick(1000.0)
+    assert segment.text == "this is "
+    assert texts(segmenter.push("ly. N", 1010.0)) == []
+    assert segmenter.buffered == "slowly. N"
+
+
+def test_a_finished_sentence_waits_only_for_the_end_delay() -> None:
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=3000, end_delay_ms=200))
+    segmenter.push("All of it is done.", 0.0)
+    assert segmenter.next_deadline_ms() == 200.0
+    for unfinished in ("It was Dr.", "It is 3.", "So, e.g.", "Well..."):
+        other = Segmenter(SegmentPolicy(max_buffer_delay_ms=3000, end_delay_ms=200))
+        other.push(unfinished, 0.0)
+        assert (other.next_deadline_ms() or 0.0) >= 3000.0
+
+
+def test_an_open_tag_or_a_title_waits_twice_the_delay() -> None:
+    for torn in ("Now [whis", "Now <|speak", "Dr.", "👩\u200d"):
+        segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=1000, first_min_chars=50))
+        segmenter.push(torn, 0.0)
+        taken = segmenter.tick(1500.0)
+        assert "".join(texts(taken)) in ("", "Now ")
+        assert "".join(texts(taken + segmenter.tick(2000.0))) == torn
+
+
+def test_white_space_and_code_have_no_deadline() -> None:
+    for silent in ("  \n ", "```py\nx = 1"):
+        segmenter = Segmenter(SegmentPolicy())
+        segmenter.push(silent, 0.0)
+        assert segmenter.next_deadline_ms() is None
+        assert [segment.spoken for segment in segmenter.flush()] == [""]
+
+
+def test_no_delay_means_no_waiting() -> None:
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=0))
+    segmenter.push("some words", 7.0)
+    assert segmenter.next_deadline_ms() == 7.0
+    assert texts(segmenter.tick(7.0)) == ["some words"]
+
+
+def test_a_flush_speaks_everything_and_goes_on() -> None:
+    segmenter = Segmenter(SegmentPolicy())
+    segmenter.push("Half a sen", 0.0)
+    assert [(s.text, s.cut) for s in segmenter.flush()] == [("Half a sen", Cut.FLUSH)]
+    assert segmenter.flush() == []
+    segmenter.push("tence. ", 1.0)
+    (segment,) = segmenter.flush()
+    assert (segment.text, segment.start, segment.end) == ("tence. ", 10, 17)
+
+
+# --- marks in the text --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tag", "pause_ms"),
+    [
+        ('<break time="300ms"/>', 300),
+        ("<break time='1.5s' />", 1500),
+        ("<BREAK time=2s>", 2000),
+        ('<break strength="strong"/>', 700),
+        ("<break/>", 400),
+        ('<break time="99s"/>', 10_000),
+        ('<break time="soon"/>', 0),
+    ],
+)
+def test_a_break_is_exact_silence_after_its_segment(tag: str, pause_ms: int) -> None:
+    segments = run(SegmentPolicy(), [f"One {tag} two."])
+    assert [(s.text, s.spoken, s.pause_ms) for s in segments] == [
+        (f"One {tag} ", "One", pause_ms),
+        ("two.", "two.", 0),
+    ]
+
+
+def test_breaks_alone_are_wordless_segments_with_a_pause() -> None:
+    segments = run(SegmentPolicy(), ['<break time="1s"/><break time="2s"/>'])
+    assert [(s.spoken, s.pause_ms) for s in segments] == [("", 1000), ("", 2000)]
+
+
+def test_every_segment_carries_its_speaker() -> None:
+    policy = EVERY_SENTENCE
+    text = "<|speaker:1|>One here. Two here. <|speaker:0|>Three here. Four here."
+    assert [segment.spoken for segment in run(policy, [text])] == [
+        "<|speaker:1|>One here.",
+        "<|speaker:1|>Two here.",
+        "<|speaker:0|>Three here.",
+        "<|speaker:0|>Four here.",
+    ]
+
+
+def test_fenced_code_is_silent_and_the_rest_is_not() -> None:
+    text = "Look:\n```python\nprint('Hello. You')\n\nx = 1\n```\nThat is it."
+    assert [segment.spoken for segment in run(EVERY_SENTENCE, [text])] == [
+        "Look:",
+        "",
+        "That is it.",
+    ]
+    long_code = "```\n" + "x = 1. Yes\n" * 100 + "```\nDone."
+    *code, last = run(SegmentPolicy(), [long_code])
+    assert all(segment.spoken == "" for segment in code) and last.spoken == "Done."
+
+
+def test_spoken_words_map_back_to_the_raw_text() -> None:
+    segmenter = Segmenter(SegmentPolicy(), {"GIF": "jif"})
+    (segment,) = segmenter.push("# **My** GIF at https://www.example.com/x?y=1 🎉 ok", 0) or (
+        segmenter.flush()
+    )
+    assert segment.spoken == "My jif at example.com/x ok"
+    for word in ("My", "at", "ok"):
+        raw = segment.raw_index(segment.spoken.index(word))
+        assert segment.text[raw : raw + len(word)] == word
+    assert segment.text[segment.raw_index(3) :].startswith("GIF")
+    assert segment.text[segment.raw_index(10) :].startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("mode", "word"), ("min_chars", -1), ("max_chars", 3), ("max_buffer_delay_ms", -1.0)],
+)
+def test_a_policy_out_of_range_is_refused(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{field}: expected .* got"):
+        SegmentPolicy(**{field: value})  # type: ignore[arg-type]
