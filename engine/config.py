@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+# what speaks when nobody names a checkpoint
+DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "s2-pro-tiny"
+
 DEVICES = ("auto", "cpu", "cuda")
 DTYPES = ("auto", "float32", "bfloat16")
 
@@ -20,7 +23,7 @@ class EngineConfig:
     `threads`: CPU threads of a model step.
     """
 
-    checkpoint: Path
+    checkpoint: Path = DEFAULT_CHECKPOINT
     device: str = "auto"
     dtype: str = "auto"
     max_streams: int = 16

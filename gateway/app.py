@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from importlib import resources
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from engine.api import SpeechEngine
-from gateway.config import Config, ConfigError
+from gateway.config import Config
 from gateway.connection import serve_stream
 from gateway.http import Pages, SpeechEndpoint
 from gateway.service import Service
@@ -39,11 +40,8 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
     from engine.client import WorkerEngine
     from engine.config import EngineConfig
 
-    if config.checkpoint is None:
-        raise ConfigError(
-            "checkpoint: expected a folder (--checkpoint or VOICE_GATEWAY_CHECKPOINT), got none"
-        )
-    return WorkerEngine(EngineConfig(checkpoint=config.checkpoint), progress)
+    options: dict[str, Any] = {} if config.checkpoint is None else {"checkpoint": config.checkpoint}
+    return WorkerEngine(EngineConfig(**options), progress)
 
 
 def create_app(service: Service) -> Starlette:
