@@ -125,7 +125,7 @@ class SegmenterLike(Protocol):
 
 SegmenterFactory = Callable[[ContextSettings], SegmenterLike]
 
-# The segmenter and the audio chain are made with these: fixed once text has come.
+# The segmenter and the encoder are made with these: fixed once text has come.
 _FIXED_BY_TEXT = (
     "format",
     "segment_mode",
@@ -133,7 +133,6 @@ _FIXED_BY_TEXT = (
     "speakable",
     "normalize",
     "pronunciations",
-    "speed",
 )
 
 

@@ -1,7 +1,6 @@
 """One context's way out: packets pulled when due, and the events that belong between them.
 
-Nothing is encoded before it is due, so a fade or a duck acts on the very next packet. Only at the
-end one packet is held back, because the last one must be known as such when it leaves.
+Nothing is encoded before it is due, so a fade or a duck acts on the very next packet.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from gateway.playout import Playout
 from gateway.speech import Line, Speech
 from gateway.types import (
     Audio,
-    AudioChain,
-    AudioFormat,
     ContextSettings,
     Event,
     Flushed,
@@ -25,6 +22,8 @@ from gateway.types import (
     Started,
     Words,
 )
+
+REST_MARGIN_MS = 60.0
 
 Sink = Callable[[Event], None]
 
@@ -56,9 +55,9 @@ class Egress:
         self._sink = sink
         self._flushes: deque[FlushMark] = deque()
         self._timed: deque[Line] = deque()  # with word times, not yet announced
-        self._held: Packet | None = None
         self._dry = True  # the last pull found too little for a packet
-        self._format = AudioFormat()
+        self._rest_is_out = True  # nothing is held back for what may follow
+        self.expecting = False  # more sound is on its way
 
     @property
     def started(self) -> bool:
@@ -71,22 +70,24 @@ class Egress:
         chain = self._speech.chain
         if chain is None:
             return 0
-        held = self._held.duration_samples if self._held else 0
-        return max(chain.position_samples - held - chain.pre_skip_samples, 0)
+        return max(chain.position_samples - chain.pre_skip_samples, 0)
 
     @property
     def starved(self) -> bool:
         """There is too little sound for a packet."""
-        return self._dry and self._held is None
+        return self._dry
 
     def wake(self) -> None:
         """There may be more to pull than before."""
         self._dry = False
+        self._rest_is_out = False
 
     def next_deadline_ms(self, settings: ContextSettings) -> float | None:
-        """When the next packet is due; None while there is none to send."""
-        if self.paused or (self._dry and self._held is None):
+        """When the next packet is due, or a rest should be let out; None while there is neither."""
+        if self.paused:
             return None
+        if self._dry:
+            return self._rest_at_ms
         return self._playout.due_at_ms(settings.format.frame_ms, settings.lead_ms)
 
     def pump(
@@ -94,21 +95,41 @@ class Egress:
     ) -> bool:
         """Send every packet that is due. Returns whether anything left."""
         sent = False
-        self._format = settings.format
         while (due_ms := self.next_deadline_ms(settings)) is not None and due_ms <= now_ms:
-            packet, last = self._next_packet()
+            if self._dry:
+                self._let_rest_out()
+            packet = self._pull()
             if packet is None:
-                break
+                continue  # starved now: perhaps the rest is to be let out
             if not self.started:
                 self._start(settings, next_number())
-            self._send(packet, last, now_ms)
+            self._send(packet, self._is_last(), now_ms)
             sent = True
         return sent
 
     @property
+    def _rest_at_ms(self) -> float | None:
+        """When what is too short for a packet, or held for a crossfade, should leave by itself.
+
+        While more is expected it waits; otherwise it leaves when it is asked for by a flush, or
+        just before the listener has heard everything else.
+        """
+        speech = self._speech
+        if self._rest_is_out or self.expecting or speech.finished or speech.chain is None:
+            return None
+        if self._flushes or not self.started:
+            return -math.inf
+        return self._playout.end_at_ms() - REST_MARGIN_MS
+
+    def _let_rest_out(self) -> None:
+        self._rest_is_out = True
+        if self._speech.chain is not None:
+            self._speech.chain.flush()
+
+    @property
     def drained(self) -> bool:
         """Everything has left: only true once the speech is finished."""
-        return self._speech.finished and self._held is None and self._dry
+        return self._speech.finished and self._dry
 
     def flush(self, mark: FlushMark) -> None:
         """Answer with `Flushed` when everything before the mark has left."""
@@ -141,9 +162,9 @@ class Egress:
         if gain == 0.0 and not self.paused:
             # One packet carries the ramp, so that the pause does not begin with a click.
             if self.started and not self._dry:
-                packet, last = self._next_packet()
+                packet = self._pull()
                 if packet is not None:
-                    self._send(packet, last, now_ms)
+                    self._send(packet, self._is_last(), now_ms)
                     at_ms = self._playout.sent_ms
         self.paused = gain == 0.0
         return at_ms
@@ -153,12 +174,9 @@ class Egress:
         chain = self._speech.chain
         packets: list[Packet] = []
         if chain is not None and self.started and not self.drained and not self.paused:
-            packets = [self._held] if self._held else []
-            self._held = None
-            packets += chain.fade_out()
+            packets = chain.fade_out()
         for i, packet in enumerate(packets):
             self._send(packet, i == len(packets) - 1, now_ms)
-        self._held = None
         self._dry = True
         self._flushes.clear()
 
@@ -175,39 +193,16 @@ class Egress:
         end = chain.output_samples(line.index, line.samples)
         return end is not None and end <= self.sent_samples
 
-    def _next_packet(self) -> tuple[Packet | None, bool]:
-        """The next packet, and whether it is the context's last."""
+    def _pull(self) -> Packet | None:
         chain = self._speech.chain
-        if chain is None:
-            self._dry = True
-            return None, False
-        packet = self._held or self._pull(chain)
-        self._held = None
-        if packet is None:
-            return None, False
-        if self._speech.finished:
-            self._held = self._pull(chain)
-            return packet, self._held is None
-        return packet, False
-
-    def _pull(self, chain: AudioChain) -> Packet | None:
-        packet = chain.pull()
-        if packet is None and not self._speech.finished and self._unstuck(chain):
-            packet = chain.pull()
+        packet = chain.pull() if chain is not None else None
         self._dry = packet is None
         return packet
 
-    def _unstuck(self, chain: AudioChain) -> bool:
-        """A flush wants out what is too short for a packet: fill it up with silence."""
-        ready = chain.buffered_samples
-        speech = self._speech
-        if not (ready and self._flushes and speech.making is None):
-            return False
-        if speech.ordinal < self._flushes[-1].ordinal:
-            return False  # more is coming
-        missing = max(self._format.frame_samples - ready, 1)
-        chain.add_silence(1000.0 * missing / self._format.sample_rate_hz)
-        return True
+    def _is_last(self) -> bool:
+        """Nothing follows the packet that was just pulled."""
+        chain = self._speech.chain
+        return self._speech.finished and chain is not None and not chain.buffered_samples
 
     def _start(self, settings: ContextSettings, number: int) -> None:
         chain = self._speech.chain

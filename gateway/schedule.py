@@ -4,7 +4,7 @@ Theory of operation. Contexts are played in the order of their opening, and insi
 are made one after another. Work goes `look_ahead` lines beyond what is leaving: a segment is
 submitted once everything submitted before it, in its own context and the ones before, has begun to
 leave. So segment N+1 is made while N plays, an interrupt wastes little, and a context further back
-never keeps one in front from being served.
+never keeps one in front from being served, nor gets ahead of what waits there.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def choose(speakers: Sequence[SpeakerT], look_ahead: int) -> SpeakerT | None:
         unstarted += speaker.unstarted_lines
         if unstarted >= look_ahead:
             return None
-        if speaker.has_pending and not speaker.is_making:
-            return speaker
+        if speaker.has_pending:
+            return None if speaker.is_making else speaker
     return None
 
 

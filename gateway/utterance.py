@@ -159,7 +159,7 @@ class Utterance:
         segment = self.context.take()
         silent = is_wordless(segment.spoken)
         if not silent or segment.pause_ms > 0:
-            self.speech.open_chain(settings.format, settings.speed)
+            self.speech.open_chain(settings.format, settings.speed).set_speed(settings.speed)
         if silent:
             self.speech.skip(segment)
             self.egress.wake()
@@ -236,6 +236,7 @@ class Utterance:
                 self.speech.finish()
                 if self.speech.chain is not None:
                     self.egress.wake()
+        self.egress.expecting = self.has_pending or self.is_making
         sent = self.egress.pump(settings, self._around.next_number, now_ms)
         self.egress.settle(settings.words)
         if sent:

@@ -74,12 +74,16 @@ class AudioChain(Protocol):
 
     @property
     def buffered_samples(self) -> int:
-        """Samples at the output rate that are ready and not yet pulled."""
+        """Samples at the output rate that are ready and not yet pulled; after `finish`, all."""
         ...
 
     @property
     def position_samples(self) -> int:
         """Samples at the output rate pulled so far: the next packet's start."""
+        ...
+
+    def set_speed(self, speed: float) -> None:
+        """Tempo of the segments begun from now on, 0.5 to 2.0."""
         ...
 
     def begin_segment(self) -> None:
@@ -96,6 +100,13 @@ class AudioChain(Protocol):
 
     def add_silence(self, duration_ms: float) -> None:
         """Append exact silence."""
+        ...
+
+    def flush(self) -> None:
+        """Nothing follows for a while: let all so far be pulled, the last packet filled up.
+
+        Without effect inside a segment, and when there is nothing that was not pulled.
+        """
         ...
 
     def finish(self) -> None:

@@ -53,6 +53,7 @@ class FakeChain:
         self.position_samples = 0
         self.gain = 1.0
         self.faded = False
+        self.speeds = [speed]
         self._ready: list[float] = [0.0] * pre_skip
         self._pushed = 0
         self._starts: list[int] = []
@@ -85,6 +86,15 @@ class FakeChain:
         self._held = 0
         self._ready += [0.0] * samples
         self._pushed += samples
+
+    def set_speed(self, speed: float) -> None:
+        self.speeds.append(speed)
+
+    def flush(self) -> None:
+        self._held = 0
+        missing = -len(self._ready) % self.format.frame_samples
+        self._ready += [0.0] * missing
+        self._pushed += missing
 
     def finish(self) -> None:
         assert not self._finished
@@ -143,7 +153,7 @@ class FakeSegment:
 
 
 class FakeSegmenter:
-    """Cuts after every full stop and its spaces; `|` stands for a pause of 100 ms."""
+    """Cuts after every full stop and its spaces; `~` stands for a pause of 100 ms."""
 
     def __init__(self, settings: ContextSettings) -> None:
         self._delay_ms = settings.max_buffer_delay_ms
@@ -155,12 +165,12 @@ class FakeSegmenter:
     def push(self, text: str, now_ms: float) -> list[FakeSegment]:
         cut = []
         for char in text:
-            if self._text.rstrip()[-1:] in (".", "|") and not char.isspace():
+            if self._text.rstrip()[-1:] in (".", "~") and not char.isspace():
                 cut += self.flush()
             self._text += char
             if self._since_ms is None:
                 self._since_ms = now_ms
-        if self._text.endswith((". ", "|")):
+        if self._text.endswith((". ", "~")):
             cut += self.flush()
         return cut
 
@@ -170,8 +180,8 @@ class FakeSegmenter:
         self._start += len(text)
         if not text:
             return []
-        spoken = text.replace("|", "")
-        return [FakeSegment(text, start, self._start, spoken, 100.0 * text.count("|"))]
+        spoken = text.replace("~", "")
+        return [FakeSegment(text, start, self._start, spoken, 100.0 * text.count("~"))]
 
     def tick(self, now_ms: float) -> list[FakeSegment]:
         deadline_ms = self.next_deadline_ms()

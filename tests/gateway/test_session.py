@@ -1,0 +1,408 @@
+"""Conversations, in virtual time: text in, paced audio out."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from gateway.types import (
+    Configure,
+    Configured,
+    Done,
+    End,
+    Failed,
+    Flush,
+    Flushed,
+    Hello,
+    Limits,
+    Playback,
+    SegmentStarted,
+    SettingsPatch,
+    Started,
+    Submit,
+    Text,
+    WarmVoice,
+    Words,
+)
+from tests.gateway.fakes import PCM, FakeChain, FakeEngine, Harness, settings
+
+TEXT = "Hello there. How are you today. All is well here. "
+
+
+def speak(harness: Harness, text: str = TEXT, context: str = "c1") -> None:
+    harness.do(Text(context, text))
+    harness.do(End(context))
+
+
+def samples(harness: Harness, context: str = "c1") -> list[float]:
+    """Everything a listener gets: `FakeChain` packets hold float samples."""
+    joined = b"".join(packet.payload for _, packet in harness.audio(context))
+    return list(struct.unpack(f"<{len(joined) // 4}f", joined))
+
+
+def expected_samples(engine: FakeEngine, *texts: str) -> list[float]:
+    pcm = b"".join(engine.samples_of(t, i) for t in texts for i in range(engine.frames_of(t)))
+    return list(struct.unpack(f"<{len(pcm) // 4}f", pcm))
+
+
+def test_the_greeting_publishes_the_limits() -> None:
+    (hello,) = Harness().events(Hello)
+    assert isinstance(hello, Hello)
+    assert hello.session == "s-1" and hello.voices == ("default", "other")
+    assert hello.limits["max_contexts"] == 8 and hello.limits["max_buffered_chars"] == 20_000
+    assert hello.engine["num_codebooks"] == 3 and "voices" not in hello.engine
+
+
+def test_text_becomes_audio_whole_and_in_order() -> None:
+    # As a real chain does, this one keeps the end back for a crossfade with what may follow.
+    h = Harness(chain=lambda f, s: FakeChain(f, s, hold=80), defaults=settings(lead_ms=0))
+    speak(h)
+    h.run()
+    texts = ["Hello there. ", "How are you today. ", "All is well here. "]
+    assert [s.text for s in h.engine.submitted] == texts
+    assert samples(h) == expected_samples(h.engine, *texts)
+    packets = [packet for _, packet in h.audio("c1")]
+    assert [p.sequence for p in packets] == list(range(len(packets)))
+    assert [p.timestamp_samples for p in packets] == [320 * i for i in range(len(packets))]
+    assert [p.last for p in packets] == [False] * (len(packets) - 1) + [True]
+    (started,) = h.events(Started)
+    assert started == Started("c1", 1, 0, PCM, 0)
+    (done,) = h.events(Done)
+    frames = sum(map(h.engine.frames_of, texts))
+    assert done == Done("c1", 40.0 * frames, frames, 3, 90, 36, h.engine.prefill_ms)
+    kinds = [type(event) for _, event in h.sent]
+    assert kinds.index(Started) < kinds.index(SegmentStarted) < kinds.index(type(packets[0]))
+    assert kinds[-1] is Done
+
+
+def test_segments_name_their_characters_and_their_place_in_time() -> None:
+    h = Harness(defaults=settings())
+    speak(h)
+    h.run()
+    segments = [e for e in h.events(SegmentStarted) if isinstance(e, SegmentStarted)]
+    assert "".join(s.text for s in segments) == TEXT
+    assert [TEXT[s.start : s.end] for s in segments] == [s.text for s in segments]
+    starts = [0.0, 40.0 * 6, 40.0 * (6 + 9)]
+    assert [s.start_ms for s in segments] == starts
+
+
+def test_the_next_segment_is_made_while_the_one_before_plays() -> None:
+    h = Harness(defaults=settings(lead_ms=100))
+    speak(h)
+    submitted_at = []
+    while h.session.next_deadline_ms() is not None and not h.events(Done):
+        h.run(1.0)
+        while len(submitted_at) < len(h.engine.submitted):
+            submitted_at.append(h.now_ms)
+    # 6 frames of 40 ms: the second is ordered when the first begins to leave, the third when the
+    # second does, 100 ms before the first has been heard.
+    assert submitted_at[1] - submitted_at[0] <= 10 + 6 * 4 + 2
+    assert submitted_at[2] - submitted_at[0] == pytest.approx(10 + 240 - 100, abs=25)
+
+
+def test_earlier_segments_are_the_history_of_later_ones() -> None:
+    h = Harness(defaults=settings())
+    speak(h)
+    h.run()
+    first, second, third = h.engine.submitted
+    assert first.history == ()
+    assert [turn.text for turn in second.history] == ["Hello there. "]
+    assert [turn.text for turn in third.history] == ["Hello there. ", "How are you today. "]
+    assert len(second.history[0].codes) == 6 * 3 * 2
+    assert len({s.dialogue for s in h.engine.submitted}) == 1
+
+
+def test_history_is_bounded_and_another_voice_starts_afresh() -> None:
+    h = Harness(defaults=settings(lead_ms=0), limits=Limits(history_turns=2))
+    h.do(Text("c1", "A aa. B bb. C cc. D dd. "))
+    h.run(1000)
+    assert [len(s.history) for s in h.engine.submitted] == [0, 1, 2, 2]
+    h.do(Configure("c1", SettingsPatch(voice="other")))
+    h.do(Text("c1", "E ee. "))
+    h.run(1000)
+    assert h.engine.submitted[-1].voice == "other" and h.engine.submitted[-1].history == ()
+
+
+def test_a_runaway_is_reported_and_is_no_history() -> None:
+    h = Harness(FakeEngine(runaways=frozenset({"Hello there. "})), defaults=settings())
+    speak(h)
+    h.run()
+    assert h.engine.submitted[1].history == ()
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and done.truncated
+
+
+@pytest.mark.parametrize("lead_ms", [20, 200, 1000])
+def test_audio_leaves_at_most_so_far_ahead(lead_ms: int) -> None:
+    h = Harness(defaults=settings(lead_ms=lead_ms))
+    speak(h)
+    h.run()
+    packets = h.audio("c1")
+    start_ms = packets[0][0]
+    for at_ms, packet in packets:
+        end_ms = (packet.timestamp_samples + 320) / 16
+        assert end_ms - (at_ms - start_ms) <= lead_ms + 1e-6
+    # ... and never so late that the listener would run dry, once the engine has delivered.
+    for at_ms, packet in packets:
+        assert at_ms - start_ms <= packet.timestamp_samples / 16 + 1e-6
+
+
+def test_a_lead_of_zero_sends_as_it_is_made() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    speak(h)
+    h.run(200)
+    assert h.events(Done)
+
+
+def test_playback_reports_steer_the_pacing() -> None:
+    h = Harness(FakeEngine(frame_delay_ms=0), defaults=settings(lead_ms=200))
+    speak(h)
+    h.run(100)
+    before = len(h.audio("c1"))
+    assert before == 14  # 200 ms ahead, and 80 to 100 ms were played
+    h.do(Playback("c1", 0.0))  # nothing has been played yet
+    h.run(80)
+    assert len(h.audio("c1")) == before
+    h.do(Playback("c1", 200.0))
+    assert len(h.audio("c1")) == 20
+
+
+def test_nothing_is_pulled_while_the_socket_takes_nothing() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    h.session.set_writable(False, h.now_ms)
+    speak(h)
+    h.run(1000)
+    assert not h.audio("c1") and len(h.engine.submitted) == 1
+    assert h.chains[0].position_samples == 0
+    h.session.set_writable(True, h.now_ms)
+    h.collect()
+    h.run()
+    assert h.events(Done) and len(h.engine.submitted) == 3
+
+
+def test_text_is_taken_while_audio_is_made() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    for char in TEXT * 4:
+        h.do(Text("c1", char))
+        h.run(1.0)
+    h.do(End("c1"))
+    h.run()
+    assert not h.events(Failed)
+    assert "".join(s.text for s in h.engine.submitted) == TEXT * 4
+
+
+# --- several contexts ---
+
+
+def test_contexts_are_played_in_the_order_of_opening() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    for name in ("c1", "c2", "c3"):
+        speak(h, TEXT, name)
+    h.run()
+    assert [e.context for e in h.events(Started)] == ["c1", "c2", "c3"]
+    assert [e.number for e in h.events(Started)] == [1, 2, 3]
+    order = [e.context for _, e in h.sent if type(e).__name__ == "Audio"]
+    assert order == sorted(order)
+
+
+def test_the_next_context_is_made_ahead_and_does_not_keep_the_front_one_waiting() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    h.do(Text("c1", "Hello there. "))
+    h.run(500)
+    speak(h, TEXT, "c2")
+    h.run(500)
+    assert [s.text for s in h.engine.submitted] == ["Hello there. ", "Hello there. "]
+    assert not h.audio("c2")
+    h.do(Text("c1", "How are you today. "))
+    assert h.engine.submitted[-1].text == "How are you today. "
+    h.do(End("c1"))
+    h.run()
+    assert [e.context for e in h.events(Done)] == ["c1", "c2"]
+
+
+def test_the_lead_is_the_sessions_not_the_contexts() -> None:
+    h = Harness(FakeEngine(frame_delay_ms=0), defaults=settings(lead_ms=200))
+    speak(h, "Hello there. ", "c1")  # 240 ms
+    speak(h, TEXT, "c2")
+    h.run()
+    start_ms = h.audio("c1")[0][0]
+    for at_ms, packet in h.audio("c2"):
+        end_ms = 240 + (packet.timestamp_samples + 320) / 16
+        assert end_ms - (at_ms - start_ms) <= 200 + 1e-6
+
+
+# --- silence ---
+
+
+@pytest.mark.parametrize("text", ["", "   ", "... ", "\U0001f642. ", "<|speaker:1|>. "])
+def test_what_has_no_words_is_a_silent_success(text: str) -> None:
+    h = Harness(defaults=settings())
+    speak(h, text)
+    h.run()
+    assert not h.engine.submitted and not h.events(Started)
+    assert h.events(Done) == [Done("c1", 0.0, 0, 0, 0, 0, None)]
+
+
+def test_wordless_segments_between_words_leave_no_gap() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    speak(h, "Hello there. ... How are you today. ")
+    h.run()
+    assert len(h.engine.submitted) == 2
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and done.segments == 2
+
+
+def test_a_pause_is_exact_silence() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    speak(h, "Hello there.~How are you today.")
+    h.run()
+    got = samples(h)
+    first = expected_samples(h.engine, "Hello there.")
+    second = expected_samples(h.engine, "How are you today.")
+    assert got == [*first, *[0.0] * 1600, *second]
+
+
+def test_a_tag_alone_is_spoken() -> None:
+    h = Harness(defaults=settings())
+    speak(h, "[laughs]")
+    h.run()
+    assert [s.text for s in h.engine.submitted] == ["[laughs]"]
+
+
+# --- flush ---
+
+
+def test_flush_is_answered_when_everything_before_it_has_left() -> None:
+    h = Harness(defaults=settings(lead_ms=100))
+    h.do(Text("c1", "no end mark"))
+    h.do(Flush("c1", 7))
+    h.do(Text("c1", " and more"))
+    h.do(Flush("c1", "b"))
+    h.run()
+    assert [s.text for s in h.engine.submitted] == ["no end mark", " and more"]
+    flushed = [(t, e) for t, e in h.sent if isinstance(e, Flushed)]
+    assert [e.flush_id for _, e in flushed] == [7, "b"]
+    assert [e.end_ms for _, e in flushed] == [200.0, 360.0]
+    assert flushed[0][0] == max(t for t, p in h.audio("c1") if p.timestamp_samples < 3200)
+
+
+def test_flush_without_text_is_answered_at_once() -> None:
+    h = Harness(defaults=settings())
+    h.do(Configure("c1", SettingsPatch()))
+    assert h.do(Flush("c1")) == [Flushed("c1", None, 0.0)]
+
+
+def test_a_flush_lets_out_what_is_too_short_for_a_packet() -> None:
+    fmt = settings(format=PCM.__class__(PCM.codec, 16_000, 60), lead_ms=0)
+    h = Harness(chain=lambda f, s: FakeChain(f, s, hold=100), defaults=fmt)
+    h.do(Text("c1", "Hi all"))  # 3 frames of 40 ms: two packets of 60, but for what is held
+    h.do(Flush("c1", 1))
+    h.run(500)
+    assert len(h.audio("c1")) == 2 and h.events(Flushed)
+
+
+def test_what_is_held_leaves_before_the_listener_runs_dry() -> None:
+    h = Harness(chain=lambda f, s: FakeChain(f, s, hold=100), defaults=settings(lead_ms=0))
+    h.do(Text("c1", "Hello there. "))
+    h.run(150)
+    assert len(h.audio("c1")) == 11  # 240 ms are 12 packets; the last waits for what follows
+    h.run(1000)
+    assert len(h.audio("c1")) == 12
+    h.do(Text("c1", "How are you today. "))
+    h.do(End("c1"))
+    h.run()
+    assert samples(h) == expected_samples(h.engine, "Hello there. ", "How are you today. ")
+
+
+# --- settings ---
+
+
+def test_configure_is_answered_and_warms_a_voice_once() -> None:
+    h = Harness()
+    patch = SettingsPatch(voice="other", lead_ms=0)
+    first, again = h.do(Configure(None, patch)), h.do(Configure(None, patch))
+    assert first == again and isinstance(first[0], Configured)
+    assert first[0].settings.voice == "other"
+    assert [e for e in h.effects if isinstance(e, WarmVoice)] == [WarmVoice("other")]
+    (own,) = h.do(Configure("c1", SettingsPatch(words=True)))
+    assert isinstance(own, Configured)
+    assert (own.settings.voice, own.settings.words) == ("other", True)
+
+
+def test_defaults_do_not_reach_back() -> None:
+    h = Harness()
+    h.do(Configure("c1", SettingsPatch(lead_ms=5)))
+    h.do(Configure(None, SettingsPatch(lead_ms=7)))
+    (own,) = h.do(Configure("c1", SettingsPatch()))
+    assert isinstance(own, Configured) and own.settings.lead_ms == 5
+
+
+@pytest.mark.parametrize("context", [None, "c1"])
+def test_an_unknown_voice_changes_nothing(context: str | None) -> None:
+    h = Harness()
+    (failed,) = h.do(Configure(context, SettingsPatch(voice="nobody", lead_ms=1)))
+    assert failed == Failed(
+        context, "unknown_voice", "voice: expected one of default, other, got nobody"
+    )
+    (after,) = h.do(Configure(None, SettingsPatch()))
+    assert isinstance(after, Configured) and after.settings.lead_ms == 1500
+
+
+def test_a_new_voice_can_be_used_once_it_is_there() -> None:
+    h = Harness()
+    h.session.set_voices(("default", "new"))
+    (configured,) = h.do(Configure(None, SettingsPatch(voice="new")))
+    assert isinstance(configured, Configured)
+
+
+def test_sampling_and_speed_reach_the_engine_and_the_chain() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    h.do(Configure("c1", SettingsPatch(speed=1.5)))
+    h.do(Text("c1", "Hello there. "))
+    h.run(200)
+    h.do(Configure("c1", SettingsPatch(speed=0.5)))
+    h.do(Text("c1", "How are you today. "))
+    assert h.chains[0].speeds == [1.5, 1.5, 0.5]
+
+
+# --- words ---
+
+
+def words_of(h: Harness) -> list[Words]:
+    return [e for e in h.events(Words) if isinstance(e, Words)]
+
+
+@pytest.mark.parametrize(("tokens", "source"), [(False, "proportional"), (True, "heads")])
+def test_words_are_in_order_and_cover_the_text(tokens: bool, source: str) -> None:
+    h = Harness(FakeEngine(with_tokens=tokens), defaults=settings(words=True))
+    speak(h)
+    h.run()
+    assert {e.source for e in words_of(h)} == {source}
+    words = [word for e in words_of(h) for word in e.words]
+    assert [w.text for w in words] == TEXT.split()
+    assert all(TEXT[w.start : w.end] == w.text for w in words)
+    at = 0.0
+    for w in words:
+        assert at <= w.start_ms <= w.end_ms
+        at = w.end_ms
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and at <= done.audio_ms
+    kinds = [type(e) for _, e in h.sent if isinstance(e, (Words, SegmentStarted))]
+    assert kinds == [SegmentStarted, Words] * 3
+
+
+def test_words_are_only_sent_when_asked_for() -> None:
+    h = Harness(defaults=settings())
+    speak(h)
+    h.run()
+    assert not words_of(h)
+
+
+def test_urgency_falls_as_the_lead_grows() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    speak(h, "A sentence that takes quite a while to say. " * 6)
+    h.run()
+    urgencies = [s.priority for s in h.engine.submitted if isinstance(s, Submit)]
+    assert urgencies[0] == 100 and urgencies[-1] == 0
+    assert urgencies == sorted(urgencies, reverse=True)
