@@ -26,26 +26,30 @@ _LINE_RULES = (
 _LINE_START_RULES = (
     (r"^[ \t]*(?:>[ \t]?)+", ""),
     (r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+)(?:\[[ xX]\][ \t]+)?", ""),
-    (r"^[ \t]*#{1,6}[ \t]+", ""),
+    (r"^[ \t]*#{1,6}[ \t]+(?P<keep>.*?)(?:[ \t]+#+)?[ \t]*$", "keep"),
 )
 _URL_BODY = r"[^\s<>\"'`\[\]{}|\\^、。，！？）」』]"
 _URL = regex.compile(
     rf"(?:https?|ftp)://(?P<host1>[^\s/?#<>\"'()\[\]、。，]+)(?P<rest1>{_URL_BODY}*)"
-    rf"|(?<![\p{{L}}\p{{N}}@./])www\.(?P<host2>[\p{{L}}\p{{N}}-]+(?:\.[\p{{L}}\p{{N}}-]+)+)(?P<rest2>(?:[/?#]{_URL_BODY}*)?)",
+    r"|(?<![\p{L}\p{N}@./])www\.(?P<host2>[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+)"
+    rf"(?P<rest2>(?:[/?#]{_URL_BODY}*)?)",
     regex.IGNORECASE,
 )
+_LINK_RULES = (
+    (r"!?\[(?P<keep>[^\[\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)", "keep"),  # link, image
+    (r"!?\[(?P<keep>[^\[\]\n]*)\]\[[^\[\]\n]*\]", "keep"),
+    (r"<(?P<keep>(?:https?://|mailto:)?[^\s<>]+\.[^\s<>]+)>", "keep"),  # autolink
+)
 _INLINE_RULES = (
-    (r"!?\[(?P<keep>[^\[\]\n]*)\]\((?:[^()\n]|\([^()\n]*\))*\)", r"keep"),  # link, image
-    (r"!?\[(?P<keep>[^\[\]\n]*)\]\[[^\[\]\n]*\]", r"keep"),
     (r"\[\^?\d{1,3}\]", ""),  # footnote mark, citation
     (r"\[\^[^\[\]\n]+\]", ""),
     (r"\[[ xX]\](?=\s)", ""),
-    (r"<(?P<keep>(?:https?://|mailto:)?[^\s<>]+\.[^\s<>]+)>", r"keep"),  # autolink
     (r"</?[a-zA-Z][\w-]*(?:\s[^<>\n]*)?/?>|<!--.*?-->", ""),
     (r"`+", ""),
-    (r"(?<=[ \t]|^)\|(?=[ \t])|^\||\|[ \t]*$", ","),
+    (r"^[ \t]*\||\|\s*\Z", ""),  # a table row's edges, then its bars
+    (r"(?<=[ \t])\|(?=[ \t])|\|[ \t]*$", ","),
     (r"~~|==(?=\S)|(?<=\S)==", ""),
-    (r"\\(?P<keep>[\\`*_{}\[\]()#+\-.!~>|$])", r"keep"),
+    (r"\\(?P<keep>[\\`*_{}\[\]()#+\-.!~>|$])", "keep"),
     (r"\*{2,}", ""),
     (r"(?<![\p{L}\p{N}*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\p{L}\p{N}*])", ""),
     (r"(?<![\p{L}\p{N}])_{1,3}(?=\S)|(?<=\S)_{1,3}(?![\p{L}\p{N}])", ""),
@@ -60,9 +64,10 @@ _EMOJI = regex.compile(
     r"|\u200d(?=\p{Extended_Pictographic})\p{Extended_Pictographic})*"
 )
 _EMOTICON = regex.compile(
-    r"(?<!\S)(?:[:;=8xX]['’]?-?[)(DPpOo3/\\|\]\[*]+|<3+|\^_+\^|¯\\_\(ツ\)_/¯)(?!\S)"
+    r"(?<!\S)(?:[:;=]['’]?-?[)(DPpOo3/\\|\]\[*]+|[xX]D+|<3+|\^_+\^|¯\\_\(ツ\)_/¯)(?!\S)"
 )
 _ARROW = regex.compile(r"\s*(?:[←-↓⇐-⇓⟵-⟷➔-➾]|(?<!\S)[-=]+>(?!\S))\s*")
+_LINKS = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINK_RULES)
 _RULES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _INLINE_RULES)
 _LINES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_RULES)
 _LINE_STARTS = tuple(
@@ -77,25 +82,35 @@ _WORDLESS = regex.compile(r"[\s\p{P}\p{C}\p{M}]*")
 _SAYABLE = regex.compile(r"[\p{L}\p{N}]")
 _EDGE_COMMAS = regex.compile(r"^[\s,]+|(?<=[.!?:;])[\s,]+$")
 
+_HOST_NOISE = regex.compile(r"^www\.|:\d+$", regex.IGNORECASE)
+_TAIL = regex.compile(r"[?#]")
+_PATH_WORD = regex.compile(r"\p{L}{1,20}(?:-\p{L}{1,20}){0,2}")
+_MARKS = str.maketrans("", "", "*_~")
+
 MAX_PATH_WORDS = 2
+
+
+def _keep(match: regex.Match[str]) -> str:
+    return str(match["keep"])
 
 
 def say_url(match: regex.Match[str]) -> str:
     """What one says of a URL: the host, and a short path made of words; the rest is noise."""
-    host = (match["host1"] or match["host2"]).rpartition("@")[2]
-    host = regex.sub(r"^www\.", "", host, flags=regex.IGNORECASE)
-    host = regex.sub(r":\d+$", "", host)
-    rest = match["rest1"] or match["rest2"] or ""
-    tail = regex.search(r"[.,;:!?)*_~]*$", host if not rest else rest)
-    punctuation = tail[0] if tail else ""
-    if not rest:
-        return host
-    path = regex.split(r"[?#]", rest[: len(rest) - len(punctuation)])[0].strip("/")
+    address = (match["host1"] or match["host2"]) + (match["rest1"] or match["rest2"] or "")
+    end = len(address)
+    while end > 0 and (address[end - 1] in ".,;:!?*_~'" or _closes_nothing(address[:end])):
+        end -= 1  # punctuation of the sentence around it
+    host, _, rest = address[:end].partition("/")
+    host = _HOST_NOISE.sub("", _TAIL.split(host)[0].rpartition("@")[2])
+    path = _TAIL.split(rest)[0].strip("/")
     words = path.split("/")
-    plain = all(regex.fullmatch(r"[\p{L}]{1,20}(?:-\p{L}{1,20}){0,2}", word) for word in words)
-    if path and plain and len(words) <= MAX_PATH_WORDS:
+    if path and len(words) <= MAX_PATH_WORDS and all(map(_PATH_WORD.fullmatch, words)):
         host += "/" + path
-    return host + punctuation.replace("*", "").replace("_", "")
+    return host + address[end:].translate(_MARKS)
+
+
+def _closes_nothing(address: str) -> bool:
+    return address.endswith(")") and address.count(")") > address.count("(")
 
 
 def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
@@ -104,14 +119,13 @@ def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
         spoken.sub(pattern, new)
     if at_line_start or "\n" in spoken.text:
         for pattern, new in _LINE_STARTS:
-            spoken.sub(pattern, new)
+            spoken.sub(pattern, _keep if new == "keep" else new)
     spoken.sub(_EMOTICON, "")
-    for pattern, _ in _RULES[:2]:
-        spoken.sub(pattern, lambda match: match["keep"])
-    spoken.sub(_RULES[5][0], lambda match: match["keep"])
+    for pattern, new in _LINKS:
+        spoken.sub(pattern, _keep if new == "keep" else new)
     spoken.sub(_URL, say_url, freeze=True)
-    for pattern, new in _RULES[2:]:
-        spoken.sub(pattern, (lambda match: match["keep"]) if new == "keep" else new)
+    for pattern, new in _RULES:
+        spoken.sub(pattern, _keep if new == "keep" else new)
     spoken.sub(_EMOJI, lambda match: match["keep"] or "")
     spoken.sub(_ARROW, ", ")
     spoken.sub(_ENTITY, lambda match: html.unescape(match[0]))
@@ -133,6 +147,7 @@ class Speaker:
         pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._speakable = speakable
+        self._language = language
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
@@ -147,6 +162,11 @@ class Speaker:
         if self._speakable:
             rewrite(spoken, at_line_start)
         self._table.apply(spoken)
+        if self._language is not None:
+            # Needed by few sessions, and slow to import.
+            from gateway.normalize import normalize
+
+            normalize(spoken, self._language)
         if self._speakable:
             spoken.sub(_SPACES, " ")
             spoken.sub(_SPACE_BEFORE_MARK, lambda match: match["keep"])

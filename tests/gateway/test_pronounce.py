@@ -1,0 +1,68 @@
+"""The pronunciation table respects words and case."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.pronounce import PronunciationTable
+from gateway.segment import Segmenter, SegmentPolicy
+from gateway.spoken import SpokenText
+from gateway.tags import KEPT_TAGS
+
+TABLE = {
+    "SQL": "sequel",
+    "sql": "squeal",
+    "GIF": "jif",
+    "C++": "see plus plus",
+    ".NET": "dot net",
+    "New York": "Noo York",
+    "New": "Gnu",
+    "重庆": "崇庆",
+    "café": "kaffay",
+    "Nguyễn": "nwin",
+    "read": "red",
+    "red": "rouge",
+    "": "never",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("SQL, sql and Sql.", "sequel, squeal and Sql."),
+        ("MySQL and SQLite and SQL_x", "MySQL and SQLite and SQL_x"),
+        ("The GIF's (GIF) GIF-like", "The jif's (jif) jif-like"),
+        ("C++ and C+++", "see plus plus and see plus plus+"),
+        ("use .NET now", "use dot net now"),
+        ("New York is New", "Noo York is Gnu"),
+        ("在重庆市", "在崇庆市"),
+        ("a café, a cafe\u0301", "a kaffay, a cafe\u0301"),
+        ("Nguyễn", "nwin"),
+        ("read red", "red rouge"),
+        ("SQL\u0301", "SQL\u0301"),
+    ],
+)
+def test_respelling(text: str, spoken: str) -> None:
+    rewritten = SpokenText(text)
+    PronunciationTable(TABLE).apply(rewritten)
+    assert rewritten.text == spoken
+
+
+def test_tags_and_addresses_are_left_alone() -> None:
+    rewritten = SpokenText("[SQL voice] SQL")
+    rewritten.freeze(KEPT_TAGS)
+    PronunciationTable(TABLE).apply(rewritten)
+    assert rewritten.text == "[SQL voice] sequel"
+
+
+def test_the_segmenter_uses_the_table_whatever_the_chunking() -> None:
+    segmenter = Segmenter(SegmentPolicy(), TABLE)
+    segments = [s for char in "I like **SQL**. Yes, sql." for s in segmenter.push(char, 0.0)]
+    segments += segmenter.flush()
+    assert " ".join(segment.spoken for segment in segments) == "I like sequel. Yes, squeal."
+
+
+def test_an_empty_table_changes_nothing() -> None:
+    rewritten = SpokenText("SQL")
+    PronunciationTable({}).apply(rewritten)
+    assert rewritten.text == "SQL"
