@@ -15,11 +15,16 @@ MULAW_SILENCE = 0xFF
 ALAW_SILENCE = 0xD5
 
 _MULAW_BIAS = 33 << 2  # 14-bit bias at 16-bit scale
-_MULAW_CLIP = 8_158 << 2
+_MULAW_CLIP = (8_158 << 2) + 3
+
+
+def _magnitude(values: NDArray[np.int32]) -> NDArray[np.int32]:
+    # Negative values are counted from -1, as in ITU-T G.191: both signs have as many codes.
+    return np.where(values < 0, ~values, values)
 
 
 def _mulaw_bytes(values: NDArray[np.int32]) -> Bytes:
-    magnitude = np.minimum(np.abs(values), _MULAW_CLIP) + _MULAW_BIAS
+    magnitude = np.minimum(_magnitude(values), _MULAW_CLIP) + _MULAW_BIAS
     exponent = np.floor(np.log2(magnitude)).astype(np.int32) - 7  # 8 chords, from 2^7 on
     mantissa = (magnitude >> (exponent + 3)) & 0x0F
     sign = np.where(values < 0, 0x80, 0)
@@ -27,8 +32,7 @@ def _mulaw_bytes(values: NDArray[np.int32]) -> Bytes:
 
 
 def _alaw_bytes(values: NDArray[np.int32]) -> Bytes:
-    # The lowest 3 bits are cut off first; negative values are counted from -1.
-    magnitude = np.where(values < 0, ~values, values) >> 3
+    magnitude = _magnitude(values) >> 3  # 13 bits
     exponent = np.maximum(np.floor(np.log2(np.maximum(magnitude, 1))).astype(np.int32) - 4, 0)
     mantissa = (magnitude >> np.maximum(exponent, 1)) & 0x0F
     sign = np.where(values < 0, 0, 0x80)

@@ -28,6 +28,18 @@ def opus_backend() -> str:
     return f"{libopus.version()} ({libopus.load().source})"
 
 
+def packet_samples(packet: bytes) -> int:
+    """Duration of one packet at 48 kHz.
+
+    Raises:
+        ValueError: it is not an Opus packet.
+    """
+    count = libopus.load().library.opus_packet_get_nb_samples(packet, len(packet), OPUS_RATE_HZ)
+    if count <= 0:
+        raise ValueError(f"packet: expected Opus, got {len(packet)} bytes (error {count})")
+    return int(count)
+
+
 class OpusEncoder:
     """Frames of `frame_samples` in, one packet each out.
 
@@ -97,9 +109,7 @@ class OpusDecoder:
         Raises:
             ValueError: it is not an Opus packet.
         """
-        count = self._decode(
-            self._state, packet, len(packet), self._pointer, _MAX_FRAME_SAMPLES, 0
-        )
+        count = self._decode(self._state, packet, len(packet), self._pointer, _MAX_FRAME_SAMPLES, 0)
         if count < 0:
             raise ValueError(f"packet: expected Opus, got {len(packet)} bytes (error {count})")
         return self._output[:count].copy()

@@ -38,6 +38,7 @@ def priming_samples(in_hz: int, out_hz: int) -> int:
     among those that are whole samples at both rates; 0 if none does.
     """
     step = in_hz // math.gcd(in_hz, out_hz)
+    step *= max(1, in_hz // 1000 // step)  # about 1 ms: fewer tries
     enough, given = samples_of(STARTUP_PACKET_MS, out_hz), samples_of(STARTUP_MS, in_hz)
     for priming in range(0, samples_of(_PRIMING_LIMIT_MS, in_hz) + 1, step):
         got = len(_stream(in_hz, out_hz).resample_chunk(np.zeros(priming + given, np.float32)))

@@ -37,7 +37,7 @@ def crossfade(tail: Samples, head: Samples) -> Samples:
 
 
 class Splicer:
-    """One line of samples at one rate. `length` counts all samples placed, held ones included."""
+    """One line of samples at one rate. `length` is where on it the next sample will be placed."""
 
     def __init__(self, rate_hz: int) -> None:
         self._hold = samples_of(CROSSFADE_MS, rate_hz)
@@ -62,6 +62,13 @@ class Splicer:
         """Place `count` exact zeros. Only after `close`."""
         self.length += count
         return np.zeros(count, np.float32)
+
+    @property
+    def end(self) -> int:
+        """Position behind the last sample of the line, held ones included."""
+        if self._head is None:
+            return self.length
+        return self.length + max(0, len(self._tail) - len(self._head))
 
     def append(self, samples: Samples) -> Samples:
         """Place samples at the end of the line; returns those that are ready."""

@@ -55,7 +55,7 @@ class Stitcher:
     @property
     def length(self) -> int:
         """Samples on the line, those held back included."""
-        return self._splicer.length
+        return self._splicer.end
 
     @property
     def in_segment(self) -> bool:
