@@ -17,7 +17,7 @@ from gateway.segment.chars import (
     ELLIPSES,
     LATIN_ENDS,
     MARKUP,
-    NEWLINE,
+    NEWLINES,
     NO_BREAK_SPACES,
     QUOTES,
     Kind,
@@ -96,14 +96,14 @@ def is_candidate(text: str, index: int) -> bool:
 def _may_start_with_dash(text: str, index: int) -> bool:
     """A dash opens a line or a sentence; elsewhere the place is behind it."""
     gap = skip_space_back(text, index)
-    return NEWLINE.search(text, gap, index) is not None or end_mark(text, gap) < gap
+    return not NEWLINES.isdisjoint(text[gap:index]) or end_mark(text, gap) < gap
 
 
 def judge(place: Place) -> Verdict:
     """The boundary at `place`, or WAIT."""
     text, position = place.text, place.position
     gap = skip_space_back(text, position)
-    if NEWLINE.search(text, gap, position):
+    if not NEWLINES.isdisjoint(text[gap:position]):
         return Verdict.LINE if gap > 0 else Verdict.NONE
     if not _VISIBLE.search(text, 0, gap):
         return Verdict.NONE
@@ -124,7 +124,7 @@ def looks_complete(text: str) -> bool:
     gap = skip_space_back(text, len(text))
     if not _VISIBLE.search(text, 0, gap):
         return False
-    if NEWLINE.search(text, gap):
+    if not NEWLINES.isdisjoint(text[gap:]):
         return True
     ends, _ = strip_closers(text, gap)
     term = end_mark(text, ends)

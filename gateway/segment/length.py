@@ -76,7 +76,7 @@ def _is_syllable_edge(text: str, edge: int) -> bool:
         return _may_break(text, edge)
     if after in _SYLLABLE_START:
         return before not in _SYLLABLE_START
-    return before in _SYLLABLE_END and Kind.SA in kind_of(after) and after not in "ๆฯ"
+    return before in _SYLLABLE_END and bool(kind_of(after) & Kind.SA) and after not in "ๆฯ"
 
 
 def _may_break(text: str, edge: int) -> bool:

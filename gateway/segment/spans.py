@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
-from gateway.segment.chars import NEWLINE
+from gateway.segment.chars import NEWLINES
 
 MAX_SPAN = 200
 """An opening bracket that is not closed within so many characters is ordinary text."""
@@ -37,12 +37,11 @@ def open_span(text: str, index: int) -> Span | None:
         return Span(index, "`")
     if char == "(" and index > 0 and text[index - 1] == "]":
         return Span(index, ")")
-    if char in "|/!" or char.isascii() and char.isalpha():
-        if index > 0 and text[index - 1] == "<":
-            return Span(index - 1, ">")
+    if text[index - 1 : index] == "<" and (char in "|/!" or char.isascii() and char.isalpha()):
+        return Span(index - 1, ">")
     return None
 
 
 def gives_up(span: Span, text: str, index: int) -> bool:
     """Whether text[index] shows that the stretch will not be closed."""
-    return index - span.start >= MAX_SPAN or NEWLINE.match(text, index) is not None
+    return index - span.start >= MAX_SPAN or text[index] in NEWLINES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.segment.chars import NEWLINE, Kind, kind_of
+from gateway.segment.chars import NEWLINES, Kind, kind_of
 from gateway.segment.spans import (
     FENCE_CLOSE,
     FENCE_LATE,
@@ -34,9 +34,10 @@ class Structure:
             cut = self._feed_span(self.span, text, index)
         else:
             cut = self._forced_start(text, index)
-            if not self.in_fence and not self._on_fence_line(text):
-                self.span = open_span(text, index)
-        if NEWLINE.match(text, index):
+            opened = open_span(text, index)
+            if opened is not None and self.may_start(text):
+                self.span = opened
+        if text[index] in NEWLINES:
             self._end_line(text, index)
         return cut
 
