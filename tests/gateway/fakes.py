@@ -321,7 +321,8 @@ class Harness:
             self.session.engine_finished(request_id, reason, frame, 30, 12, self.now_ms)
         else:
             engine.frames_made += 1
-            codes = struct.pack(f"<{engine.facts.num_codebooks}H", frame, 1, 2)
+            books = engine.facts.num_codebooks
+            codes = struct.pack(f"<{books}H", *(frame + book for book in range(books)))
             tokens = (frame * len(submit.text) // total,) if engine.with_tokens else ()
             pcm = engine.samples_of(submit.text, frame)
             self.session.engine_frames(request_id, frame, pcm, codes, tokens, self.now_ms)
