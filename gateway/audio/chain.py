@@ -171,7 +171,9 @@ class Chain:
         Nothing, if nothing was heard that could be cut: before the first packet, after the last,
         and while the gain is 0.
         """
-        end = self._line_to_output(self._stitcher.length) + self.pre_skip_samples
+        end = self._end
+        if end is None:
+            end = self._line_to_output(self._stitcher.length) + self.pre_skip_samples
         if not (self._position and self._gain and self._position < end):
             self._close(self._position)
             return []

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import pytest
 
 from gateway.audio import Chain, OpusDecoder
 from gateway.audio.constants import Samples
 from gateway.audio.g711 import decode_alaw, decode_mulaw
 from gateway.audio.pcm import from_int16
 from gateway.types import AudioFormat, Codec, Packet
+
+FORMATS = [
+    *(AudioFormat(frame_ms=ms) for ms in (10, 20, 40, 60)),
+    AudioFormat(fec=True, dtx=True),
+    *(AudioFormat(Codec.PCM_S16LE, r) for r in (8_000, 16_000, 22_050, 24_000, 44_100, 48_000)),
+    AudioFormat(Codec.PCM_F32LE, 24_000),
+    AudioFormat(Codec.MULAW, 8_000),
+    AudioFormat(Codec.ALAW, 8_000, frame_ms=60),
+]
+FORMAT_IDS = [f"{f.codec.value}-{f.sample_rate_hz}-{f.frame_ms}{'-fec' * f.fec}" for f in FORMATS]
+PCM = AudioFormat(Codec.PCM_F32LE, 44_100)
+all_formats = pytest.mark.parametrize("audio_format", FORMATS, ids=FORMAT_IDS)
 
 
 def sine(rate_hz: int, seconds: float, hz: float = 220.0, level: float = 0.5) -> Samples:
