@@ -4,8 +4,8 @@
 
 `opus` is libopus through opuslib, `opus_pyav` the same settings through avcodec in PyAV. The last
 line is one JSON object: `us_per_20_ms`: per stage and chain its minimum, median and maximum over
-the rounds; `first_packet_us`: a new chain, one engine frame in, one packet out; `sessions_per_core`:
-how many real-time Opus streams one core carries if it does nothing but this.
+the rounds; `first_packet_us`: a new chain, one engine frame in, one packet out;
+`sessions_per_core`: how many real-time Opus streams one core carries if it does nothing else.
 """
 
 from __future__ import annotations
