@@ -1,0 +1,102 @@
+// Plays queued samples and counts what was played: the only clock that knows what was heard.
+
+const START_SAMPLES = 0.04 * sampleRate; // wait for so much, or for the end, before starting
+const REPORT_SAMPLES = 0.04 * sampleRate;
+const FADE_SAMPLES = Math.round(0.008 * sampleRate);
+
+class Playback extends AudioWorkletProcessor {
+  constructor() {
+    super();
+    this.reset(0);
+    this.port.onmessage = (event) => this.obey(event.data);
+  }
+
+  reset(id) {
+    this.id = id;
+    this.chunks = [];
+    this.offset = 0; // into the first chunk
+    this.queued = 0;
+    this.played = 0;
+    this.reportedAt = 0;
+    this.underruns = 0;
+    this.running = false;
+    this.ended = false;
+    this.over = false;
+    this.fade = 0; // samples of fading left; then silence
+  }
+
+  obey(message) {
+    if (message.type === "begin") {
+      this.reset(message.id);
+    } else if (message.type === "pcm") {
+      this.chunks.push(message.samples);
+      this.queued += message.samples.length;
+    } else if (message.type === "end") {
+      this.ended = true;
+    } else if (message.type === "stop") {
+      this.fade = this.running ? FADE_SAMPLES : 0;
+      if (!this.fade) this.reset(0);
+    }
+  }
+
+  process(inputs, outputs) {
+    const output = outputs[0][0];
+    if (!this.running && (this.queued >= START_SAMPLES || (this.ended && this.queued > 0))) {
+      this.running = true;
+    }
+    if (this.running) this.fill(output);
+    if (this.ended && this.queued === 0) this.finish();
+    if (this.played - this.reportedAt >= REPORT_SAMPLES) this.report();
+    return true;
+  }
+
+  fill(output) {
+    for (let i = 0; i < output.length; i++) {
+      if (this.queued === 0) {
+        if (!this.ended) this.runDry();
+        return;
+      }
+      let sample = this.chunks[0][this.offset++];
+      if (this.offset === this.chunks[0].length) {
+        this.chunks.shift();
+        this.offset = 0;
+      }
+      this.queued--;
+      if (this.fade > 0) {
+        sample *= this.fade / FADE_SAMPLES;
+        if (--this.fade === 0) {
+          output[i] = sample;
+          this.reset(0);
+          return;
+        }
+      }
+      output[i] = sample;
+      this.played++;
+    }
+  }
+
+  runDry() {
+    this.underruns++;
+    this.running = false;
+  }
+
+  finish() {
+    if (this.over) return;
+    this.over = true;
+    this.running = false;
+    this.report();
+  }
+
+  report() {
+    this.reportedAt = this.played;
+    this.port.postMessage({
+      id: this.id,
+      playedSamples: this.played,
+      queuedSamples: this.queued,
+      underruns: this.underruns,
+      over: this.over,
+    });
+  }
+}
+
+registerProcessor("playback", Playback);
