@@ -71,8 +71,8 @@ def stages(seconds: float) -> dict[str, Run]:
         for frame in engine:
             stretcher.push(frame)
 
-    def opus(**settings: int) -> None:
-        encoder = OpusEncoder(AudioFormat(**settings))
+    def opus(audio_format: AudioFormat) -> None:
+        encoder = OpusEncoder(audio_format)
         for packet in packets:
             encoder.encode(packet)
 
@@ -88,10 +88,10 @@ def stages(seconds: float) -> dict[str, Run]:
         "resample_48000": lambda: resample(48_000),
         "resample_8000": lambda: resample(8_000),
         "speed_1.25": stretch,
-        "opus": opus,
-        "opus_complexity_0": lambda: opus(complexity=0),
-        "opus_complexity_10": lambda: opus(complexity=10),
-        "opus_fec": lambda: opus(fec=1),
+        "opus": lambda: opus(AudioFormat()),
+        "opus_complexity_0": lambda: opus(AudioFormat(complexity=0)),
+        "opus_complexity_10": lambda: opus(AudioFormat(complexity=10)),
+        "opus_fec": lambda: opus(AudioFormat(fec=True)),
         "opus_pyav": lambda: encode_by_pyav(packets),
         "pcm_s16le": lambda: [to_int16(packet).tobytes() for packet in packets],
         "mulaw": lambda: [encode_mulaw(packet) for packet in phone],
