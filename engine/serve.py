@@ -24,6 +24,7 @@ import zmq
 import zmq.asyncio
 
 from engine import api, wire
+from engine.checkpoint import Checkpoint
 from engine.config import DEVICES, DTYPES, EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
@@ -126,6 +127,8 @@ def main() -> None:
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
     try:
         config, endpoint = _config(sys.argv[1:])
+        _report("checking the checkpoint")
+        Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
         _report("importing torch and SGLang")
         from engine.worker import SpeechWorker
 

@@ -56,7 +56,6 @@ class SpeechWorker:
     ) -> None:
         """Load everything, telling `progress`. Raises CheckpointError, EngineStartError."""
         self._config = config
-        progress("checking the checkpoint")
         self._checkpoint = Checkpoint.open(config.checkpoint)
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
         self._prompts = PromptBuilder(load_tokenizer(self._checkpoint), self._checkpoint)
