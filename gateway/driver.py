@@ -178,6 +178,8 @@ class SessionDriver:
 
     def _arm(self) -> None:
         due_ms = self._session.next_deadline_ms()
+        if due_ms is not None and math.isinf(due_ms):
+            due_ms = None
         if due_ms == self._due_ms and self._timer is not None:
             return
         if self._timer is not None:

@@ -181,9 +181,10 @@ class SpeechEndpoint:
             patch = SettingsPatch(
                 voice=call.voice, format=audio_format, speed=call.speed, lead_ms=0
             )
-            driver.receive(Configure(_CONTEXT, patch))
-            driver.receive(Text(_CONTEXT, call.text))
-            driver.receive(End(_CONTEXT))
+            for command in (Configure(_CONTEXT, patch), Text(_CONTEXT, call.text), End(_CONTEXT)):
+                driver.receive(command)
+                if sink.error is not None:
+                    raise sink.error
             hang_up: HangUp = request.scope["state"][HANG_UP]
             try:
                 await _unless_gone(request, _respond(call, sink, send, hang_up))
@@ -255,6 +256,7 @@ def check_access(request: Request, config: Config) -> None:
 
 def error_response(error: GatewayError) -> JSONResponse:
     """An error in OpenAI's shape, with our code."""
+    # Messages of the session are made for the peer already; so is why there is no capacity.
     message = str(error) if isinstance(error, (ReportedError, OverloadedError)) else None
     headers = {"Retry-After": "1"} if error.http_status == OverloadedError.http_status else None
     return JSONResponse(openai.error_body(error, message), error.http_status, headers)

@@ -27,7 +27,7 @@ class Metrics:
             return Gauge(prefix + name, text, labels, registry=self.registry)
 
         self.ready = gauge("ready", "1 while the engine can speak")
-        self.sessions = gauge("sessions", "Open sessions", ("protocol",))
+        self.sessions = gauge("open_sessions", "Open sessions", ("protocol",))
         self.sessions_total = counter("sessions", "Sessions ever opened", ("protocol",))
         self.refused_total = counter("refused", "Sessions refused", ("code",))
         self.slow_clients_total = counter("slow_clients", "Connections dropped for not reading")

@@ -19,6 +19,7 @@ from gateway.transport import RequestProtocol, StreamProtocol, listen
 
 # Messages somewhat over the limit get an error that says so; far larger ones only a close code.
 _HARD_SIZE_FACTOR = 4
+_TICK_S = 0.1  # what uvicorn's own loop takes; every tenth tick renews the Date header
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,19 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """End `serve`, without waiting for its next look at `should_exit`."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        counter = 0
+        while not await self.on_tick(counter):
+            counter += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _TICK_S)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -64,9 +78,9 @@ async def running(config: Config, engine: SpeechEngine) -> AsyncIterator[Running
 
     Raises OSError when the address cannot be had.
     """
-    listener = listen(config.host, config.port, config.slow_client_timeout_ms)
     service = Service(config, engine)
     server = _Server(_uvicorn_config(config, service))
+    listener = listen(config.host, config.port, config.slow_client_timeout_ms)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         listening = asyncio.create_task(server.listening.wait())
@@ -76,7 +90,7 @@ async def running(config: Config, engine: SpeechEngine) -> AsyncIterator[Running
             raise RuntimeError("expected the server to start, got an early end; see the log")
         yield RunningGateway(config.host, listener.getsockname()[1], service)
     finally:
-        server.should_exit = True
+        server.stop()
         try:
             await asyncio.shield(serving)
         finally:

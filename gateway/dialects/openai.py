@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from gateway.errors import (
-    ClientError,
     GatewayError,
     InvalidMessageError,
     InvalidTextError,
@@ -103,7 +102,7 @@ def parse(body: bytes, voices: tuple[str, ...], max_chars: int) -> SpeechCall:
 
 def error_body(error: GatewayError, message: str | None = None) -> dict[str, Any]:
     """The vendor's error object. Our own errors show no detail unless `message` gives it."""
-    of_peer = isinstance(error, ClientError)
+    of_peer = error.http_status < 500
     text = message or (str(error) if of_peer else "the server could not do this; retry later")
     param, colon, _ = text.partition(": ")
     known = colon and param in _Body.__struct_fields__

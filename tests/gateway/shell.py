@@ -1,0 +1,86 @@
+"""A real gateway on a loopback port, inside the test's own loop, over the fake engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+
+from engine.api import EngineInfo
+from engine.fake import FakeEngine, FakeEngineConfig
+from gateway.config import Config
+from gateway.server import RunningGateway, running
+
+DEADLINE_S = 10.0  # of anything a test waits for
+
+
+class HeldEngine(FakeEngine):
+    """A fake engine whose start waits until it is allowed, or told to fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.allowed = asyncio.Event()
+        self.start_error: Exception | None = None
+        self.closed = False
+
+    async def start(self) -> EngineInfo:
+        await self.allowed.wait()
+        if self.start_error is not None:
+            raise self.start_error
+        return await super().start()
+
+    async def close(self) -> None:
+        self.closed = True
+        await super().close()
+
+
+@contextlib.asynccontextmanager
+async def gateway(
+    engine: FakeEngine | None = None, **settings: Any
+) -> AsyncIterator[RunningGateway]:
+    """A gateway that is ready, on a free port."""
+    config = Config(port=0, engine="fake", **settings)
+    async with running(config, engine or FakeEngine()) as served:
+        await served.service.started()
+        yield served
+
+
+@contextlib.asynccontextmanager
+async def http(served: RunningGateway, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """An HTTP client of it."""
+    async with httpx.AsyncClient(base_url=served.url, timeout=DEADLINE_S, **options) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def socket(served: RunningGateway, **options: Any) -> AsyncIterator[ClientConnection]:
+    """A bare WebSocket to the stream."""
+    async with connect(f"{served.stream_url}/v1/stream", **options) as websocket:
+        yield websocket
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that other tasks do."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def wav_parts(data: bytes) -> tuple[int, bytes]:
+    """(sample rate in Hz, samples) of a plain 16-bit mono WAV; checks the sizes in its header."""
+    riff, riff_size, wave, fmt, _, tag, channels, rate_hz, *_, bits, kind, size = (
+        struct.unpack_from("<4sI4s4sIHHIIHH4sI", data)
+    )
+    assert (riff, wave, fmt, kind) == (b"RIFF", b"WAVE", b"fmt ", b"data")
+    assert (tag, channels, bits) == (1, 1, 16)
+    assert riff_size == len(data) - 8
+    assert size == len(data) - 44
+    return rate_hz, data[44:]
+
+
+SLOW = FakeEngineConfig(frame_delay_s=0.01)  # slow enough to be caught in the act

@@ -1,0 +1,427 @@
+"""The WebSocket endpoint over a real socket: order, bounds, and clients that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket as sockets
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
+
+from engine.fake import Failure, FakeEngine, FakeEngineConfig
+from gateway.dialects import native
+from gateway.transport import StreamProtocol
+from tests.gateway.shell import DEADLINE_S, SLOW, HeldEngine, gateway, http, socket, until
+
+PCM = {"codec": "pcm_s16le", "sample_rate_hz": 44_100}
+SENTENCE = "The quick brown fox jumps over the lazy dog. "
+
+
+async def send(ws: ClientConnection, kind: str, **fields: Any) -> None:
+    await ws.send(json.dumps({"type": kind, **fields}))
+
+
+async def receive(ws: ClientConnection) -> dict[str, Any] | bytes:
+    message = await asyncio.wait_for(ws.recv(), DEADLINE_S)
+    return message if isinstance(message, bytes) else json.loads(message)
+
+
+async def until_event(ws: ClientConnection, *kinds: str) -> tuple[dict[str, Any], list[Any]]:
+    """The first event of one of `kinds`, and everything before it."""
+    before: list[Any] = []
+    while True:
+        item = await receive(ws)
+        if isinstance(item, dict) and item["type"] in kinds:
+            return item, before
+        before.append(item)
+
+
+def audio(items: list[Any]) -> list[bytes]:
+    return [item for item in items if isinstance(item, bytes)]
+
+
+async def test_speaks_and_says_so() -> None:
+    engine = FakeEngine()
+    async with gateway(engine) as served, socket(served) as ws:
+        hello = await receive(ws)
+        assert isinstance(hello, dict)
+        assert hello["type"] == "hello"
+        assert hello["engine"]["sample_rate_hz"] == 44_100
+        assert hello["limits"]["max_message_bytes"] == 65_536
+        await send(ws, "configure", context="a", format=PCM, lead_ms=0)
+        await send(ws, "text", context="a", text="Hello there.")
+        await send(ws, "end", context="a")
+        done, before = await until_event(ws, "done")
+        assert [i["type"] for i in before if isinstance(i, dict)] == [
+            "configured",
+            "started",
+            "segment",
+        ]
+        samples = sum(len(f) - native.HEADER.size for f in audio(before)) // 2
+        assert samples == done["frames"] * 2048 == engine.frame_count("Hello there.") * 2048
+        headers = [native.HEADER.unpack_from(frame) for frame in audio(before)]
+        assert [h[5] for h in headers] == list(range(len(headers)))
+
+
+async def test_a_flood_of_one_character_messages_is_read_while_it_speaks() -> None:
+    text = SENTENCE * 20
+    async with gateway(FakeEngine(FakeEngineConfig(frames_per_char=0.1))) as served:
+        async with socket(served) as ws:
+            await send(ws, "configure", context="a", format=PCM, lead_ms=0, speakable=False)
+            for char in text:
+                await send(ws, "text", context="a", text=char)
+            await send(ws, "end", context="a")
+            done, before = await until_event(ws, "done", "error")
+            assert done["type"] == "done"
+            segments = [i for i in before if isinstance(i, dict) and i["type"] == "segment"]
+            assert "".join(s["text"] for s in segments) == text
+
+
+async def test_a_killed_client_frees_the_engine() -> None:
+    engine = FakeEngine(SLOW)
+    async with gateway(engine) as served:
+        async with socket(served) as ws:
+            await send(ws, "text", context="a", text=SENTENCE * 20)
+            await until(lambda: engine._running == 1)
+            made = engine._frames_total
+            ws.transport.abort()
+        await until(lambda: engine._running == 0)
+        assert engine.aborts == [engine.requests[0].request_id]
+        assert engine._frames_total - made <= 2
+        assert served.service.sessions == 0
+
+
+async def test_interrupt_stops_the_sound_before_its_answer() -> None:
+    engine = FakeEngine(SLOW)
+    async with gateway(engine) as served, socket(served) as ws:
+        await send(ws, "configure", context="a", lead_ms=0)
+        await send(ws, "text", context="a", text=SENTENCE * 5)
+        _, _ = await until_event(ws, "segment")
+        await send(ws, "interrupt", context="a", played_ms=0)
+        answer, _ = await until_event(ws, "interrupted")
+        assert answer["engine_confirmed"] is True
+        assert answer["unspoken_text"].endswith(SENTENCE)
+        await send(ws, "text", context="b", text="Next.")
+        await send(ws, "end", context="b")
+        _, between = await until_event(ws, "done")
+        numbers = {native.HEADER.unpack_from(frame)[3] for frame in audio(between)}
+        assert len(numbers) == 1  # not one frame of the first context
+        assert engine._running == 0
+
+
+BAD = [
+    ("{", "invalid_message"),
+    ("[]", "invalid_message"),
+    ('{"type":"sing"}', "invalid_message"),
+    ('{"type":"text","context":"a"}', "invalid_message"),
+    ('{"type":"text","context":"a","text":1}', "invalid_message"),
+    ('{"type":"text","context":"a","text":"x","extra":1}', "invalid_message"),
+    ('{"type":"text","context":"a","text":"\\ud800"}', "invalid_text"),
+    ('{"type":"configure","context":"a","speed":9}', "invalid_value"),
+    ('{"type":"configure","context":"a","voice":"nobody"}', "unknown_voice"),
+    ('{"type":"end","context":"nobody"}', "unknown_context"),
+    (b"\x00\x01", "invalid_message"),
+    ("[" * 50_000, "invalid_message"),
+]
+
+
+async def test_bad_messages_are_answered_and_the_socket_lives() -> None:
+    async with gateway() as served, socket(served) as ws:
+        await receive(ws)
+        for message, code in BAD:
+            await ws.send(message)
+            error = await receive(ws)
+            assert isinstance(error, dict)
+            assert (error["type"], error["code"]) == ("error", code), message[:60]
+        await send(ws, "text", context="b", text="Still alive.")
+        await send(ws, "end", context="b")
+        done, _ = await until_event(ws, "done")
+        assert done["frames"] > 0
+
+
+async def test_a_message_over_the_limit_is_named_then_the_socket_closes() -> None:
+    async with gateway(max_message_bytes=1000) as served, socket(served) as ws:
+        await receive(ws)
+        await send(ws, "text", context="a", text="x" * 1000)
+        error = await receive(ws)
+        assert isinstance(error, dict)
+        assert error["code"] == "message_too_large"
+        with pytest.raises(ConnectionClosed) as closed:
+            await receive(ws)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1009
+
+
+async def test_a_huge_message_only_costs_its_sender() -> None:
+    async with gateway(max_message_bytes=1000) as served, socket(served) as other:
+        await receive(other)
+        async with socket(served) as ws:
+            await receive(ws)
+            with pytest.raises(ConnectionClosed):
+                await ws.send("x" * 5_000_000)
+                while True:
+                    await receive(ws)
+        await send(other, "text", context="a", text="Fine.")
+        await send(other, "end", context="a")
+        await until_event(other, "done")
+
+
+@pytest.mark.parametrize(
+    ("frame", "extra_bits"),
+    [
+        (Frame(Opcode.TEXT, b"\xff\xfe"), 0),
+        (Frame(Opcode.TEXT, b"x"), 0x40),
+        (Frame(Opcode.TEXT, b"x"), 0x03),
+        (Frame(Opcode.CONT, b"x"), 0),
+    ],
+    ids=["not UTF-8", "reserved bit", "reserved opcode", "continuation of nothing"],
+)
+async def test_broken_frames_end_that_socket_only(frame: Frame, extra_bits: int) -> None:
+    raw = bytearray(frame.serialize(mask=True))
+    raw[0] |= extra_bits
+    async with gateway() as served:
+        async with socket(served) as ws:
+            await receive(ws)
+            ws.transport.write(bytes(raw))
+            with pytest.raises(ConnectionClosed):
+                await receive(ws)
+        async with socket(served) as ws:
+            assert (await receive(ws))["type"] == "hello"  # type: ignore[index]
+        await until(lambda: served.service.sessions == 0)
+
+
+def deaf_socket(port: int) -> sockets.socket:
+    """A TCP connection with a small window."""
+    raw = sockets.socket()
+    raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+    raw.setblocking(False)
+    return raw
+
+
+async def deaf_client(port: int) -> ClientConnection:
+    """A WebSocket whose kernel buffer is small and whose program will not read."""
+    raw = deaf_socket(port)
+    await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", port))
+    return await connect(
+        f"ws://127.0.0.1:{port}/v1/stream", sock=raw, compression=None, max_queue=1
+    )
+
+
+async def test_a_client_that_does_not_read_is_bounded_then_dropped() -> None:
+    engine = FakeEngine(FakeEngineConfig(frames_per_chunk=20))
+    bounds = {"queue_high_water_bytes": 32_768, "queue_max_bytes": 65_536}
+    async with gateway(engine, slow_client_timeout_ms=300, **bounds) as served:
+        ws = await deaf_client(served.port)
+        ws.transport.pause_reading()
+        async with socket(served) as other:
+            await send(ws, "configure", context="a", lead_ms=0, format=PCM)
+            await send(ws, "text", context="a", text=SENTENCE * 30)
+            await send(ws, "end", context="a")
+            await until(lambda: served.service.sessions == 2)
+            await send(other, "text", context="b", text="I am served all the while.")
+            await send(other, "end", context="b")
+            await until_event(other, "done")
+            await until(lambda: served.service.sessions == 1)
+        assert engine._running == 0
+        registry = served.service.metrics.registry
+        assert registry.get_sample_value("voice_gateway_slow_clients_total") == 1
+        ws.transport.resume_reading()
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                await receive(ws)
+        assert closed.value.rcvd is not None
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4408, "slow_client")
+
+
+async def test_a_flood_that_wants_answers_is_slowed_not_buffered() -> None:
+    """Bad messages from a client that reads no errors: its own sending stops, then it is dropped."""
+    bounds = {"queue_high_water_bytes": 8192, "queue_max_bytes": 65_536}
+    async with gateway(slow_client_timeout_ms=300, **bounds) as served:
+        ws = await deaf_client(served.port)
+        ws.transport.pause_reading()
+        bad = json.dumps({"type": "text", "context": "a", "text": 1})
+        with pytest.raises((ConnectionClosed, TimeoutError)):
+            async with asyncio.timeout(DEADLINE_S):
+                while served.service.sessions:
+                    await ws.send(bad)
+            await ws.wait_closed()
+            raise ConnectionClosed(None, None)
+        await until(lambda: served.service.sessions == 0)
+        ws.transport.abort()
+
+
+async def test_pings_are_answered_only_while_the_answers_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    buffered: list[int] = []
+    answer = StreamProtocol.handle_ping
+
+    def spy(protocol: StreamProtocol) -> None:
+        answer(protocol)
+        buffered.append(protocol.transport.get_write_buffer_size())
+
+    monkeypatch.setattr(StreamProtocol, "handle_ping", spy)
+    async with gateway() as served:
+        ws = await deaf_client(served.port)
+        await receive(ws)
+        ws.transport.pause_reading()
+        ping = Frame(Opcode.PING, b"p" * 125).serialize(mask=True)
+        for _ in range(4_000):
+            ws.transport.write(ping)
+        await until(lambda: len(buffered) == 4_000)
+        assert max(buffered) < 100_000
+        ws.transport.resume_reading()
+        await send(ws, "end", context="nobody")
+        error, _ = await until_event(ws, "error")
+        assert error["code"] == "unknown_context"
+        await ws.close()
+
+
+async def test_an_engine_failure_ends_its_context_and_shows_no_detail() -> None:
+    engine = FakeEngine()
+    engine.failures.append(Failure("boom", RuntimeError("secret path"), after_frames=2))  # type: ignore[arg-type]
+    async with gateway(engine) as served, socket(served) as ws:
+        await send(ws, "text", context="a", text="This goes boom.")
+        await send(ws, "end", context="a")
+        error, _ = await until_event(ws, "error")
+        assert (error["context"], error["code"]) == ("a", "engine_failed")
+        assert "secret" not in error["message"]
+        await send(ws, "text", context="b", text="And on.")
+        await send(ws, "end", context="b")
+        await until_event(ws, "done")
+
+
+async def test_a_defect_of_ours_ends_the_session_not_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with gateway() as served:
+        async with socket(served) as ws:
+            await receive(ws)
+            (driver,) = served.service._sessions
+            monkeypatch.setattr(driver.session, "receive", lambda *_: 1 / 0)
+            await send(ws, "text", context="a", text="x")
+            error = await receive(ws)
+            assert isinstance(error, dict)
+            assert (error["code"], error["message"]) == ("internal", "internal error")
+            with pytest.raises(ConnectionClosed):
+                await receive(ws)
+        async with socket(served) as ws:
+            assert (await receive(ws))["type"] == "hello"  # type: ignore[index]
+
+
+# The handshake.
+
+
+async def test_subprotocols() -> None:
+    async with gateway() as served:
+        async with socket(served, subprotocols=["voice-gateway.v1", "other"]) as ws:
+            assert ws.subprotocol == "voice-gateway.v1"
+        async with socket(served) as ws:
+            assert ws.subprotocol is None
+        with pytest.raises(InvalidStatus) as refused:
+            async with socket(served, subprotocols=["other"]):
+                pass
+        assert refused.value.response.status_code == 400
+        assert b"voice-gateway.v1" in (refused.value.response.body or b"")
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "welcome"),
+    [
+        ("", {}, False),
+        ("?api_key=wrong", {}, False),
+        ("?api_key=k1", {}, True),
+        ("", {"additional_headers": {"Authorization": "Bearer k2"}}, True),
+        ("", {"subprotocols": ["voice-gateway.v1", "bearer.k1"]}, True),
+        ("", {"subprotocols": ["bearer.nope"]}, False),
+    ],
+)
+async def test_keys(query: str, options: dict[str, Any], welcome: bool) -> None:
+    async with gateway(api_keys="k1,k2") as served:
+        url = f"{served.stream_url}/v1/stream{query}"
+        async with connect(url, **options) as ws:
+            first = await receive(ws)
+            assert isinstance(first, dict)
+            if welcome:
+                assert first["type"] == "hello"
+                return
+            assert first["code"] == "unauthorized"
+            with pytest.raises(ConnectionClosed) as closed:
+                await receive(ws)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 4401
+        assert served.service.sessions == 0
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed", "welcome"),
+    [
+        ("http://127.0.0.1:3000", "", True),
+        ("https://evil.example", "", False),
+        ("https://app.example", "https://app.example", True),
+        ("https://evil.example", "*", True),
+    ],
+)
+async def test_pages_of_other_hosts(origin: str, allowed: str, welcome: bool) -> None:
+    async with gateway(allowed_origins=allowed) as served:
+        if welcome:
+            async with socket(served, origin=origin) as ws:
+                assert (await receive(ws))["type"] == "hello"  # type: ignore[index]
+            return
+        with pytest.raises(InvalidStatus) as refused:
+            async with socket(served, origin=origin):
+                pass
+        assert refused.value.response.status_code == 403
+
+
+async def test_overload_is_said_before_it_closes() -> None:
+    async with gateway(max_sessions=1) as served, socket(served) as first:
+        await receive(first)
+        async with socket(served) as second:
+            error = await receive(second)
+            assert isinstance(error, dict)
+            assert error["code"] == "overloaded"
+            with pytest.raises(ConnectionClosed) as closed:
+                await receive(second)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1013
+    assert served.service.sessions == 0
+
+
+async def test_before_the_engine_is_ready_a_stream_is_told_to_retry() -> None:
+    from gateway.config import Config
+    from gateway.server import running
+
+    async with running(Config(port=0, engine="fake"), HeldEngine()) as served:
+        async with socket(served) as ws:
+            error = await receive(ws)
+            assert isinstance(error, dict)
+            assert error["code"] == "overloaded"
+
+
+async def test_an_unknown_stream_is_refused() -> None:
+    async with gateway() as served:
+        with pytest.raises(InvalidStatus):
+            async with connect(f"{served.stream_url}/v2/stream"):
+                pass
+        async with http(served) as client:
+            assert (await client.get("healthz")).status_code == 200
+
+
+async def test_stopping_tells_open_streams() -> None:
+    engine = FakeEngine(SLOW)
+    async with gateway(engine, shutdown_timeout_ms=1000) as served:
+        ws = await connect(f"{served.stream_url}/v1/stream")
+        await receive(ws)
+        await send(ws, "text", context="a", text=SENTENCE * 5)
+        await until(lambda: engine._running == 1)
+    with pytest.raises(ConnectionClosed) as closed:
+        while True:
+            await receive(ws)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1012
+    assert engine._running == 0
