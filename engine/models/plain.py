@@ -37,14 +37,24 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
 
 
 class PlainLoop:
-    """A loaded Dual-AR and one request's state."""
+    """A loaded Dual-AR and one request's state.
 
-    def __init__(self, path: Path, dtype: torch.dtype = torch.float32) -> None:
+    `frames_at_once` bounds the batch that `fast` may be called with; `generate` needs 1.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+        frames_at_once: int = 1,
+    ) -> None:
         checkpoint = Checkpoint.open(path)
         config = checkpoint.config
         slow, fast = config.text_config, config.audio_decoder_config
         self.config = config
-        with default_dtype(dtype):
+        self._device = torch.device(device)
+        with default_dtype(dtype), self._device:
             self.slow = SlowAR(
                 slow,
                 fast.num_codebooks,
@@ -52,19 +62,28 @@ class PlainLoop:
                 (config.semantic_start_token_id, config.semantic_end_token_id),
                 config.eos_token_id,
             )
-            self.fast = FastAR(fast, slow.dim, max_batch=1)
+            self.fast = FastAR(fast, slow.dim, frames_at_once)
         for shard in checkpoint.shards:
             load_dual_ar(self.slow, self.fast, load_file(shard).items())
-        self.table = RequestTable(1, fast.num_codebooks, "cpu")
+        self.table = RequestTable(1, fast.num_codebooks, self._device)
         self._step = FrameStep(self.slow, self.fast, self.table)
-        self._rows = torch.zeros(1, dtype=torch.int64)
+        self._rows = torch.zeros(1, dtype=torch.int64, device=self._device)
 
     def hidden(self, matrix: NDArray[np.int64]) -> Tensor:
         """Run a prompt [1 + N, L] from an empty cache -> hidden before the final norm [L, dim]."""
         self._keys: list[Tensor] = []
         self._values: list[Tensor] = []
-        prompt = torch.from_numpy(np.ascontiguousarray(matrix)).to(torch.int64)
-        return self._run(self.slow.embed(prompt[0], prompt[1:].T), 0)
+        return self._columns(matrix, 0)
+
+    def advance(self, column: NDArray[np.int64], position: int) -> Tensor:
+        """One more column [1 + N, 1] over the cache -> hidden before the final norm [1, dim]."""
+        if column.shape[1] != 1:
+            raise ValueError(f"expected one column, got {column.shape[1]}")
+        return self._columns(column, position)
+
+    def _columns(self, matrix: NDArray[np.int64], start: int) -> Tensor:
+        columns = torch.from_numpy(np.ascontiguousarray(matrix)).to(self._device, torch.int64)
+        return self._run(self.slow.embed(columns[0], columns[1:].T), start)
 
     @torch.inference_mode()
     def generate(
@@ -79,11 +98,11 @@ class PlainLoop:
             ids, codes = self._step(logits, normed, self._rows, settings.top_k == 1)
             if int(ids) == self.slow.end_id:
                 return
-            yield int(ids), codes[0].numpy()
+            yield int(ids), codes[0].cpu().numpy()
             x = self._run(self.slow.embed(ids, codes), matrix.shape[1] + frame)
 
     def _run(self, x: Tensor, start: int) -> Tensor:
-        positions = torch.arange(start, start + x.shape[0])
+        positions = torch.arange(start, start + x.shape[0], device=self._device)
         return self.slow(x, positions, self._attend)
 
     def _attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
