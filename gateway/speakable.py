@@ -7,7 +7,8 @@ Free-form tags (`[whispering]`) and speaker tags (`<|speaker:1|>`) are never cha
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import regex
 
@@ -66,7 +67,7 @@ _EMOJI = regex.compile(
 _EMOTICON = regex.compile(
     r"(?<!\S)(?:[:;=]['’]?-?[)(DPpOo3/\\|\]\[*]+|[xX]D+|<3+|\^_+\^|¯\\_\(ツ\)_/¯)(?!\S)"
 )
-_ARROW = regex.compile(r"\s*(?:[←-↓⇐-⇓⟵-⟷➔-➾]|(?<!\S)[-=]+>(?!\S))\s*")
+_ARROW = regex.compile(r"(?<!\s)\s*(?:[←-↓⇐-⇓⟵-⟷➔-➾]|(?<!\S)[-=]+>(?!\S))\s*")
 _LINKS = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINK_RULES)
 _RULES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _INLINE_RULES)
 _LINES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_RULES)
@@ -75,7 +76,7 @@ _LINE_STARTS = tuple(
 )
 _ENTITY = regex.compile(r"&(?:\#\d{1,7}|\#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
 _SPACES = regex.compile(r"[ \t\u00a0]{2,}|[ \t]*\s*\n\s*")
-_SPACE_BEFORE_MARK = regex.compile(r"[ \t]+(?P<keep>[,.;:!?](?=\s|$))")
+_SPACE_BEFORE_MARK = regex.compile(r"(?<![ \t])[ \t]+(?P<keep>[,.;:!?](?=\s|$))")
 _COMMAS = regex.compile(r"(?<![^\s]),\s*|(?P<keep>[,.;:!?])(?:\s*,)+")
 _CONTROL = regex.compile(r"[\p{Cc}--[\t\n\v\f\r]]|[\ufeff\u200b\u2060\u00ad]", regex.VERSION1)
 _WORDLESS = regex.compile(r"[\s\p{P}\p{C}\p{M}]*")
@@ -132,6 +133,13 @@ def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
     spoken.sub(_CONTROL, "")
 
 
+def _normalizer(language: str) -> Callable[[SpokenText], None]:
+    # Wanted by few sessions, and slow to import.
+    from gateway.normalize import normalize
+
+    return partial(normalize, language=language)
+
+
 class Speaker:
     """Turns raw segments into what the engine gets; remembers who is speaking.
 
@@ -147,14 +155,14 @@ class Speaker:
         pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._speakable = speakable
-        self._language = language
+        self._normalize = _normalizer(language) if language is not None else None
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
     def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> SpokenText:
         """The spoken form; its text is "" if there is nothing to say."""
         spoken = SpokenText(raw)
-        if code:
+        if code or self._speakable and not _SAYABLE.search(raw):
             spoken.clear()
             return spoken
         spoken.freeze(KEPT_TAGS)
@@ -162,11 +170,8 @@ class Speaker:
         if self._speakable:
             rewrite(spoken, at_line_start)
         self._table.apply(spoken)
-        if self._language is not None:
-            # Needed by few sessions, and slow to import.
-            from gateway.normalize import normalize
-
-            normalize(spoken, self._language)
+        if self._normalize is not None:
+            self._normalize(spoken)
         if self._speakable:
             spoken.sub(_SPACES, " ")
             spoken.sub(_SPACE_BEFORE_MARK, lambda match: match["keep"])

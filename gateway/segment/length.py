@@ -21,14 +21,20 @@ _NON_STARTER = regex.compile(r"[\p{LB=CJ}\p{LB=NS}ๆฯ]")
 # Thai and Lao syllables begin with these vowels, and end after these marks.
 _SYLLABLE_START = frozenset("เแโใไເແໂໃໄ")
 _SYLLABLE_END = frozenset("ะๆฯະໆ")
+_FEW_CHARS = 8
+"""What comes later does not change whether the text around `max_chars` has spaces."""
 _STACKERS = frozenset("\u1039\u17d2")
 """Myanmar virama and Khmer coeng: the next consonant belongs below."""
 
 
 def forced_cut(
-    text: str, boundaries: Sequence[tuple[int, Verdict, int]], max_chars: int, is_code: bool
+    text: str,
+    weight: int,
+    boundaries: Sequence[tuple[int, Verdict, int]],
+    max_chars: int,
+    is_code: bool,
 ) -> int | None:
-    """The best place to cut text that weighs more than `max_chars`; None: leave it whole for now.
+    """The best place to cut text of this weight, over `max_chars`; None: leave it whole for now.
 
     `boundaries`: (position, kind, weight of the text before it), ascending.
     """
@@ -38,12 +44,12 @@ def forced_cut(
             return newline
     usable = [b for b in boundaries if b[2] <= max_chars]
     for kind, part in _PREFERENCES:
-        if kind is Verdict.WORD:
+        if kind is Verdict.WORD and weight <= max_chars + _FEW_CHARS:
             position = _unspaced_cut(text, max_chars)
             if position is not None:
                 return position
-        for position, verdict, weight in reversed(usable):
-            if verdict >= kind and weight >= part * max_chars:
+        for position, verdict, before in reversed(usable):
+            if verdict >= kind and before >= part * max_chars:
                 return position
     if usable:
         return usable[-1][0]

@@ -143,7 +143,7 @@ class Segmenter:
         if self._weight <= self._max_chars:
             return None
         is_code = self._structure.is_code
-        return forced_cut(self._text, self._boundaries, self._max_chars, is_code)
+        return forced_cut(self._text, self._weight, self._boundaries, self._max_chars, is_code)
 
     def _judge_pending(self, final: bool) -> tuple[int, Cut] | None:
         position = self._pending
