@@ -95,7 +95,7 @@ class BpeTokenizer:
             self._text.pre_tokenizer = full.pre_tokenizer
         if full.decoder is not None:
             self._text.decoder = full.decoder
-        self._special = _check_special(full, config)
+        self._special = check_special(full, config)
         added = full.get_added_tokens_decoder()
         self._control = frozenset(added) | frozenset(
             range(config.semantic_start_token_id, config.semantic_end_token_id + 1)
@@ -171,8 +171,8 @@ def _readable(text: str) -> str:
     return text.replace("\0", " ")
 
 
-def _check_special(full: Tokenizer, config: LanguageModelConfig) -> SpecialTokens:
-    """Compare the tokenizer's control tokens with the ids in the configuration."""
+def check_special(full: Tokenizer, config: LanguageModelConfig) -> SpecialTokens:
+    """The control tokens' ids, which must be those of the configuration. Raises CheckpointError."""
     start, end = config.semantic_start_token_id, config.semantic_end_token_id
     expected: dict[str, int | None] = {
         IM_START: None,
@@ -205,7 +205,15 @@ def load_bpe(checkpoint: Checkpoint) -> BpeTokenizer:
 
 
 Frontend = Callable[[Checkpoint], TextTokenizer]
-FRONTENDS: dict[str, Frontend] = {"bpe": load_bpe}
+
+
+def _load_phones(checkpoint: Checkpoint) -> TextTokenizer:
+    from engine.frontend.tokenizer import load_phones  # brings a lexicon along
+
+    return load_phones(checkpoint)
+
+
+FRONTENDS: dict[str, Frontend] = {"bpe": load_bpe, "phones": _load_phones}
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> TextTokenizer:
