@@ -17,7 +17,7 @@ SPACE = "_"  # a word boundary; the character itself cannot be told apart in a l
 PAUSE = "[pause]"
 STYLES = ("[fast]", "[slow]", "[loud]", "[whisper]")
 # Spellings of the same sound in the lexicon that the voice does not tell apart.
-_SAME = {"ɾ": "T", "ʔ": "t", "g": "ɡ", "r": "ɹ"}
+_SAME = {"ɐ": "ə", "ɾ": "T", "ʔ": "t", "g": "ɡ", "r": "ɹ"}
 
 PHONE_TOKENS: tuple[str, ...] = (
     *CONSONANTS,

@@ -43,6 +43,7 @@ class CorpusPlan:
     utterances_per_shard: int = 250
     salad_share: float = 0.4
     other_voice_share: float = 0.25
+    voices_per_shard: int = 8
     style_share: float = 0.06
     pause_share: float = 0.03
     speeds: tuple[float, float] = (0.92, 1.12)
@@ -76,11 +77,13 @@ def with_pause(
     return new_tokens, new_ends, np.concatenate([left, quiet, right])
 
 
-def _utterance(teacher: Teacher, text: str, plan: CorpusPlan, rng: random.Random) -> Utterance | None:
+def _utterance(
+    teacher: Teacher, text: str, plan: CorpusPlan, voices: Sequence[Voice], rng: random.Random
+) -> Utterance | None:
     sentences = teacher.phonemes(text)
     if len(sentences) != 1:
         return None
-    voice = random_voice(rng) if rng.random() < plan.other_voice_share else Voice()
+    voice = rng.choice(voices) if rng.random() < plan.other_voice_share else Voice()
     style = rng.choice(phones.STYLES) if rng.random() < plan.style_share else ""
     base = STYLE_DELIVERY[style]
     delivery = Delivery(base.speed * rng.uniform(*plan.speeds), base.gain, base.whisper)
@@ -138,10 +141,11 @@ def read_shard(path: Path) -> list[Utterance]:
 def make_shard(teacher: Teacher, plan: CorpusPlan, number: int, excluded: Sequence[str]) -> list[Utterance]:
     """The utterances of shard `number`."""
     rng = random.Random(f"corpus {number}")
+    voices = [random_voice(rng) for _ in range(plan.voices_per_shard)]
     stream = texts(number, teacher.lexicon_words(), plan.salad_share, excluded)
     utterances: list[Utterance] = []
     while len(utterances) < plan.utterances_per_shard:
-        utterance = _utterance(teacher, next(stream), plan, rng)
+        utterance = _utterance(teacher, next(stream), plan, voices, rng)
         if utterance is not None:
             utterances.append(utterance)
     return utterances

@@ -24,8 +24,10 @@ def schedule(progress: float, step: int, warmup_steps: int = 100, final: float =
 
 
 class Run:
-    """One stage of training, limited by the seconds it may take in all, over as many sittings as it needs.
+    """One stage of training, limited by the processor time it may take, over as many sittings as it needs.
 
+    The budget counts this process's processor time, all threads together, not the clock: the learning
+    rate follows the budget, and on a machine that others use the clock says little about work done.
     `parts`: what is saved and restored, by name (modules and optimisers).
     """
 
@@ -43,12 +45,14 @@ class Run:
         self.step, self.spent_s = 0, 0.0
         self._sums: dict[str, float] = defaultdict(float)
         self._count = 0
+        self._began, self._spent_before_s = time.monotonic(), 0.0
         path = folder / "last.pt"
         if path.exists():
             state = torch.load(path, map_location="cpu", weights_only=True)
             for name, part in parts.items():
                 part.load_state_dict(state[name])
             self.step, self.spent_s = state["step"], state["spent_s"]
+            self._spent_before_s = self.spent_s
 
     @property
     def progress(self) -> float:
@@ -57,13 +61,14 @@ class Run:
 
     def steps(self) -> Iterator[int]:
         """Step numbers until the budget is used up; reports and saves on the way."""
-        reported = saved = last = time.monotonic()
+        reported = saved = time.monotonic()
+        used_s = time.process_time()
         while self.spent_s < self.budget_s:
             yield self.step
-            now = time.monotonic()
             self.step += 1
-            self.spent_s += now - last
-            last = now
+            self.spent_s += time.process_time() - used_s
+            used_s = time.process_time()
+            now = time.monotonic()
             if now - reported > self.report_every_s:
                 self.report()
                 reported = now
@@ -83,7 +88,8 @@ class Run:
         means = {name: round(total / max(self._count, 1), 4) for name, total in self._sums.items()}
         self._sums.clear()
         self._count = 0
-        left_s = self.budget_s - self.spent_s
+        pace = (self.spent_s - self._spent_before_s) / max(time.monotonic() - self._began, 1e-9)
+        left_s = (self.budget_s - self.spent_s) / max(pace, 1e-3)
         row = {"step": self.step, "spent_s": round(self.spent_s), **means, **extra}
         with (self.folder / "log.jsonl").open("a") as log:
             log.write(json.dumps(row) + "\n")

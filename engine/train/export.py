@@ -1,0 +1,122 @@
+"""Write the checkpoint in S2-Pro's layout: config, tokenizer, safetensors, codec.pth, codec_config.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.codec.config import CONFIG_FILE as CODEC_CONFIG_FILE
+from engine.codec.config import CodecConfig
+from engine.codec.weights import WEIGHTS_FILE
+from engine.frontend.vocabulary import tokenizer_files
+from engine.train.wave_decoder import WaveDecoder
+
+if TYPE_CHECKING:
+    from engine.train.voice import VoiceProject
+
+
+def sphere(rows: Tensor) -> tuple[Tensor, float]:
+    """Rows [K, D] -> rows [K, D + 2] of one length, and the constant of the query, so that cosine search is
+    Euclidean search.
+
+    The codec looks for the entry with the greatest cosine. With the query (x, b, 0) and the entries
+    (c, -|c|^2 / 2b, g), all of one length thanks to g, that is the entry with the greatest x c - |c|^2 / 2: the
+    nearest to x. b is the greatest |c|.
+    """
+    squared = rows.double().square().sum(1)
+    b = float(squared.max().sqrt().clamp(min=1e-6))
+    lifted = -squared / (2 * b)
+    length = squared + lifted.square()
+    rest = (length.max() - length).clamp(min=0).sqrt()
+    return torch.cat([rows.double(), lifted[:, None], rest[:, None]], 1).float(), b
+
+
+def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
+    """The quantisers: lifted rows, and projections out of and into the latent.
+
+    A projection is W x, W learned; into the latent's space of rows leads its pseudo-inverse.
+    """
+    config = decoder.config
+    weight = decoder.out_proj.weight.detach()  # [latent, D]
+    inverse = torch.linalg.pinv(weight.double()).float()
+    blank = torch.zeros(weight.shape[0], 2)
+    tensors: dict[str, Tensor] = {}
+    sizes = list(config.codebook_sizes)
+    for index, rows in enumerate(decoder.vectors.split(sizes)):
+        name = (
+            "quantizer.semantic_quantizer.quantizers.0"
+            if index == 0
+            else f"quantizer.quantizer.quantizers.{index - 1}"
+        )
+        lifted, b = sphere(rows)
+        tensors[f"{name}.codebook.weight"] = lifted
+        tensors |= _weight_norm(f"{name}.out_proj", torch.cat([weight, blank], 1)[..., None], ("_g", "_v"))
+        tensors[f"{name}.out_proj.bias"] = torch.zeros(weight.shape[0])
+        if config.has_encoder:
+            # Rows of zero would have no direction for weight norm: the file may spell a weight plainly.
+            tensors[f"{name}.in_proj.weight"] = torch.cat([inverse, torch.zeros(2, inverse.shape[1])])[..., None]
+            tensors[f"{name}.in_proj.bias"] = torch.cat([torch.zeros(rows.shape[1]), torch.tensor([b, 0.0])])
+    return tensors
+
+
+_PARAMETRISED = (".parametrizations.weight.original0", ".parametrizations.weight.original1")
+
+
+def _weight_norm(module: str, weight: Tensor, spelling: tuple[str, str]) -> dict[str, Tensor]:
+    norm = weight.flatten(1).norm(dim=1).view(-1, *(1,) * (weight.dim() - 1))
+    prefix = ".weight" if spelling[0].startswith("_") else ""
+    return {f"{module}{prefix}{spelling[0]}": norm, f"{module}{prefix}{spelling[1]}": weight}
+
+
+def codec_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
+    """Everything of codec.pth that speaks, under its names, fp32."""
+    tensors = quantiser_tensors(decoder)
+    for name, value in decoder.state_dict().items():
+        if name in ("vectors", "out_proj.weight"):
+            continue
+        value = value.detach().float()
+        if name.startswith("decoder.") and name.endswith(".conv.weight"):
+            tensors |= _weight_norm(name.removesuffix(".weight"), value, _PARAMETRISED)
+        else:
+            prefix = "" if name.startswith("decoder.") else "quantizer."
+            tensors[prefix + name] = value
+    return tensors
+
+
+def codec_config_json(config: CodecConfig) -> str:
+    """The sizes that differ from S2-Pro's."""
+    default = asdict(CodecConfig())
+    return json.dumps({k: v for k, v in asdict(config).items() if v != default[k]}, indent=2)
+
+
+def export(project: VoiceProject, target: Path) -> None:
+    """Write the checkpoint of a project's present state beside `target`, then move it there.
+
+    bf16 for the language model, as in S2-Pro; fp16 for the codec, which the engine widens.
+    """
+    part = target.with_name(target.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    (part / "config.json").write_text(project.config.model_json, "utf-8")
+    (part / CODEC_CONFIG_FILE).write_text(codec_config_json(project.config.codec), "utf-8")
+    for name, text in tokenizer_files(project.config.codec.semantic_codebook_size).items():
+        (part / name).write_text(text, "utf-8")
+    model = torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"]
+    save_file({name: value.bfloat16().contiguous() for name, value in model.items()}, part / "model.safetensors")
+    decoder = project.decoder()
+    decoder.load_state_dict(torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"])
+    torch.save({k: v.half().contiguous() for k, v in codec_tensors(decoder).items()}, part / WEIGHTS_FILE)
+    old = target.with_name(target.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        os.replace(target, old)
+    os.replace(part, target)
+    shutil.rmtree(old, ignore_errors=True)

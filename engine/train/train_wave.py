@@ -1,0 +1,157 @@
+"""Stage 2: train the codec's decode path on frozen codes, spectral losses first, critics later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.train.data import Crops, Framed
+from engine.train.discriminators import Critics, critics_loss, generator_losses
+from engine.train.features import LogMel
+from engine.train.run import Run, clip, schedule, set_rate
+from engine.train.wave_decoder import WaveDecoder
+
+_SCALES = ((2048, 120), (1024, 100), (512, 64), (256, 40), (128, 16))  # (n_fft, mel bands)
+
+
+@dataclass(frozen=True, slots=True)
+class WavePlan:
+    """Settings of stage 2. The first `lead_frames` of a crop only fill the decoder's history."""
+
+    budget_s: float
+    batch: int = 4
+    crop_frames: int = 26
+    lead_frames: int = 8
+    critic_frames: int = 9
+    critics_from: float = 0.3
+    rate: float = 1.2e-3
+    critic_rate: float = 4e-4
+    code_noise: float = 0.02
+    seed: int = 2
+
+
+class SpectralDistance(nn.Module):
+    """L1 of log-mel and of log-magnitude at several scales."""
+
+    def __init__(self, rate_hz: int) -> None:
+        super().__init__()
+        self.mels = nn.ModuleList(
+            LogMel(rate_hz, n_fft, n_fft // 4, bands, floor=1e-4) for n_fft, bands in _SCALES
+        )
+
+    def forward(self, made: Tensor, true: Tensor) -> Tensor:
+        """Waveforms [B, samples] -> scalar."""
+        total = made.new_zeros(())
+        for mel in self.mels:
+            assert isinstance(mel, LogMel)
+            a, b = mel.magnitude(made), mel.magnitude(true)
+            total = total + ((mel.filters @ a) + 1e-5).log().sub(((mel.filters @ b) + 1e-5).log()).abs().mean()
+            total = total + 0.5 * (a + 1e-4).log().sub((b + 1e-4).log()).abs().mean()
+        return total / len(self.mels)
+
+
+class CodeCrops(Crops):
+    """Crops with their codes; `noise`: share of residual codes replaced, since an AR model errs too."""
+
+    def __init__(
+        self, corpus: Sequence[Framed], codes: Sequence[np.ndarray], frames: int, frame_samples: int, seed: int
+    ) -> None:
+        super().__init__(corpus, frames, frame_samples, seed)
+        kept = [i for i, item in enumerate(corpus) if item.frames >= 3]
+        self._codes = [codes[i] for i in kept]
+
+    def code_batch(self, size: int, noise: float) -> tuple[Tensor, Tensor]:
+        """Waveforms [size, samples] and codes [size, frames, books]."""
+        waves, rows = [], []
+        for _ in range(size):
+            index, first = self.draw()
+            samples, _ = self.stretch(index, first)
+            own = self._codes[index][first : first + self._frames].astype(np.int64)
+            pad = self._frames - len(own)
+            own = np.concatenate([own, np.repeat(own[-1:], pad, 0)]) if pad else own.copy()
+            swap = self._rng.random(own.shape) < noise
+            swap[:, 0] = False
+            own[swap] = own[self._rng.permutation(len(own))][swap]
+            waves.append(samples)
+            rows.append(own)
+        return torch.from_numpy(np.stack(waves)), torch.from_numpy(np.stack(rows))
+
+
+class WaveTrainer:
+    """Decoder, critics, their optimisers, and one step of each."""
+
+    def __init__(self, decoder: WaveDecoder, plan: WavePlan) -> None:
+        self.decoder, self.plan = decoder, plan
+        self.frame_samples = decoder.config.frame_samples
+        self.critics = Critics()
+        self.distance = SpectralDistance(decoder.config.sample_rate_hz)
+        betas = (0.8, 0.99)
+        self.optimiser = torch.optim.AdamW(decoder.parameters(), plan.rate, betas=betas)
+        self.critic_optimiser = torch.optim.AdamW(self.critics.parameters(), plan.critic_rate, betas=betas)
+        self._rng = np.random.default_rng(plan.seed)
+
+    def parts(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
+        """What a run saves."""
+        return {
+            "decoder": self.decoder,
+            "critics": self.critics,
+            "optimiser": self.optimiser,
+            "critic_optimiser": self.critic_optimiser,
+        }
+
+    def step(self, true: Tensor, codes: Tensor, with_critics: bool) -> dict[str, float]:
+        """One update on waveforms [B, samples] and codes [B, frames, books]; returns the losses."""
+        with torch.autocast("cpu", torch.bfloat16):
+            made = self.decoder(codes)
+        lead = self.plan.lead_frames * self.frame_samples
+        made, true = made[:, lead:].float(), true[:, lead:]
+        spectral = self.distance(made, true)
+        loss, figures = spectral, {"spectral": spectral.item()}
+        if with_critics:
+            size = self.plan.critic_frames * self.frame_samples
+            first = int(self._rng.integers(0, true.shape[1] - size + 1))
+            a, b = true[:, first : first + size], made[:, first : first + size]
+            figures["critics"] = self._critic_step(a, b.detach())
+            with torch.autocast("cpu", torch.bfloat16):
+                self.critics.requires_grad_(False)
+                with torch.no_grad():
+                    real = self.critics(a)
+                adversarial, features = generator_losses(real, self.critics(b))
+                self.critics.requires_grad_(True)
+            loss = loss + 0.3 * adversarial + 0.7 * features
+            figures |= {"adversarial": adversarial.item(), "feature": features.item()}
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        figures["norm"] = clip(self.decoder, 2.0)
+        self.optimiser.step()
+        return figures
+
+    def _critic_step(self, real: Tensor, fake: Tensor) -> float:
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = critics_loss(self.critics(real), self.critics(fake))
+        self.critic_optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        clip(self.critics, 5.0)
+        self.critic_optimiser.step()
+        return loss.item()
+
+
+def train_wave(
+    decoder: WaveDecoder, corpus: Sequence[Framed], codes: Sequence[np.ndarray], plan: WavePlan, folder: Path
+) -> None:
+    """Train until the budget is used up; resumes from `folder`."""
+    trainer = WaveTrainer(decoder, plan)
+    run = Run(folder, trainer.parts(), plan.budget_s, report_every_s=60.0)
+    crops = CodeCrops(corpus, codes, plan.crop_frames, trainer.frame_samples, plan.seed + run.step)
+    decoder.train()
+    for step in run.steps():
+        factor = schedule(run.progress, step)
+        set_rate(trainer.optimiser, plan.rate * factor)
+        set_rate(trainer.critic_optimiser, plan.critic_rate * factor)
+        true, codes_batch = crops.code_batch(plan.batch, plan.code_noise)
+        run.record(**trainer.step(true, codes_batch, run.progress >= plan.critics_from))

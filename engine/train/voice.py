@@ -1,0 +1,158 @@
+"""The built-in voice from nothing: corpus, codes, decoder, Dual-AR, export. Every stage resumes.
+
+    work/corpus/shard_0000.npz ...   utterances            (needs the teacher: extra `train`)
+    work/codes/last.pt               what a code is
+    work/codes/shard_0000.npz ...    the corpus as codes
+    work/wave/, work/ar/             decoder and Dual-AR in training (they can run side by side)
+    work/export/                     the checkpoint, replaced in one move
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.train.code_maker import CodeMaker
+from engine.train.config import VoiceConfig
+from engine.train.corpus import CorpusPlan, make_corpus
+from engine.train.data import Framed, load_corpus
+from engine.train.dual_ar import DualAR
+from engine.train.mixture import Mixture, MixturePlan
+from engine.train.sequences import Batch, Builder
+from engine.train.train_ar import ArPlan, train_ar
+from engine.train.train_codes import CodesPlan, encode, train_codes
+from engine.train.train_wave import WavePlan, train_wave
+from engine.train.wave_decoder import WaveDecoder
+
+VECTOR_DIM = 64
+_HELD_OUT = 64  # utterances at the end of the first shard
+
+
+def evaluation_sentences() -> dict[str, list[str]]:
+    """The sentences the voice is judged by, by kind; never in the corpus."""
+    text = files("engine.train").joinpath("eval_sentences.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+class VoiceProject:
+    """A work folder and a configuration; one method a stage."""
+
+    def __init__(self, work: Path, config: VoiceConfig) -> None:
+        self.work, self.config = work, config
+        self.frame_samples = config.codec.frame_samples
+        self.rate_hz = config.codec.sample_rate_hz
+
+    def _section(self, name: str) -> dict[str, Any]:
+        return dict(self.config.sections.get(name, {}))
+
+    def corpus(self, first: int = 0, step: int = 1) -> None:
+        """Make the shards first, first + step, ...: several processes can share the work."""
+        plan = self._section("corpus")
+        shards = range(first, plan.pop("shards"), step)
+        excluded = [text for texts in evaluation_sentences().values() for text in texts]
+        for path in make_corpus(self.work / "corpus", CorpusPlan(**plan), shards, excluded):
+            print(f"[corpus] {path.name} of {plan.get('shards', shards.stop)}", flush=True)
+
+    def _shards(self) -> list[Path]:
+        paths = sorted((self.work / "corpus").glob("shard_????.npz"))
+        if not paths:
+            raise FileNotFoundError(f"{self.work / 'corpus'}: expected shards, found none")
+        return paths
+
+    def _load(self, paths: list[Path]) -> list[Framed]:
+        return load_corpus(paths, self.frame_samples, self.rate_hz)
+
+    def maker(self) -> CodeMaker:
+        """The code maker, with its trained weights where there are any."""
+        codec = self.config.codec
+        maker = CodeMaker(
+            self.rate_hz,
+            self.frame_samples,
+            VECTOR_DIM,
+            codec.semantic_codebook_size,
+            codec.residual_codebook_size,
+            codec.n_residual_codebooks,
+        )
+        path = self.work / "codes" / "last.pt"
+        if path.exists():
+            maker.load_state_dict(torch.load(path, weights_only=True)["maker"])
+        return maker
+
+    def codes(self) -> None:
+        """Train the code maker."""
+        plan = CodesPlan(**self._section("codes"))
+        train_codes(self.maker(), self._load(self._shards()), self.frame_samples, plan, self.work / "codes")
+
+    def encode(self) -> None:
+        """Turn the corpus into codes, shard by shard."""
+        maker = self.maker().eval()
+        for path in self._shards():
+            target = self.work / "codes" / path.name
+            if target.exists():
+                continue
+            rows = [encode(maker, item, self.frame_samples) for item in self._load([path])]
+            part = target.with_suffix(".part.npz")
+            np.savez(part, codes=np.concatenate(rows), frames=np.array([len(row) for row in rows]))
+            os.replace(part, target)
+            print(f"[encode] {path.name}", flush=True)
+
+    def coded(self) -> tuple[list[Framed], list[np.ndarray]]:
+        """The part of the corpus that has codes, and the codes."""
+        paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()]
+        codes = []
+        for path in paths:
+            with np.load(self.work / "codes" / path.name) as data:
+                codes += np.split(data["codes"], np.cumsum(data["frames"])[:-1])
+        return self._load(paths), codes
+
+    def decoder(self) -> WaveDecoder:
+        """A decoder whose vectors are the code maker's books."""
+        decoder = WaveDecoder(self.config.codec, VECTOR_DIM)
+        decoder.vectors.copy_(torch.cat([book.rows for book in self.maker().quantiser.books]))
+        return decoder
+
+    def wave(self) -> None:
+        """Train the decode path."""
+        corpus, codes = self.coded()
+        torch.manual_seed(2)
+        train_wave(self.decoder(), corpus, codes, WavePlan(**self._section("wave")), self.work / "wave")
+
+    def ar(self) -> None:
+        """Train the Dual-AR."""
+        corpus, codes = self.coded()
+        codec = self.config.codec
+        builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
+        torch.manual_seed(3)
+        model = DualAR(self.config.model)
+        plan = MixturePlan(**self._section("mixture"))
+        seed = int.from_bytes(os.urandom(4)) if (self.work / "ar" / "last.pt").exists() else 3
+        mixture = Mixture(corpus[_HELD_OUT:], codes[_HELD_OUT:], plan, builder, seed)
+        held_out = self._held_out(corpus, codes, builder)
+        section = self._section("ar")
+        train_ar(model, mixture, held_out, ArPlan(**section), self.work / "ar", seed)
+
+    def _held_out(self, corpus: list[Framed], codes: list[np.ndarray], builder: Builder) -> list[Batch]:
+        plan = MixturePlan(join=0.0, history=0.0, cut=0.0, bare=0.0, clone=0.0)
+        mixture = Mixture(corpus[:_HELD_OUT], codes[:_HELD_OUT], plan, builder, seed=0)
+        batches = mixture.batches(32)
+        return [next(batches) for _ in range(4)]
+
+    def stages(self) -> dict[str, Callable[[], None]]:
+        """All stages, in order."""
+        from engine.train.export import export
+
+        return {
+            "corpus": self.corpus,
+            "codes": self.codes,
+            "encode": self.encode,
+            "wave": self.wave,
+            "ar": self.ar,
+            "export": lambda: export(self, self.work / "export"),
+        }
