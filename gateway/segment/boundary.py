@@ -141,7 +141,8 @@ def looks_torn(text: str) -> bool:
     end = len(text.rstrip())
     if end == 0 or text[end - 1] != ".":
         return False
-    return _abbreviation(word_before(text, end - 1)) == Verdict.NONE
+    word = word_before(text, end - 1)
+    return _abbreviation(word) == Verdict.NONE or len(word) == 1 and word.isupper()
 
 
 def _judge_end(

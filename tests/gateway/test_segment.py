@@ -237,6 +237,18 @@ def test_a_half_word_is_not_spoken_while_text_flows() -> None:
     assert segmenter.buffered == "slowly. N"
 
 
+def test_slow_text_is_not_cut_inside_words() -> None:
+    text = "Visit https://example.com/page or ask Dr. A. Smith about photosynthesis and so on "
+    segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=1000))
+    segments: list[Segment] = []
+    for index in range(0, len(text), 4):
+        segments += segmenter.tick(index * 50.0)
+        segments += segmenter.push(text[index : index + 4], index * 50.0)
+    assert len(segments) >= 3
+    assert all(segment.text.endswith(" ") for segment in segments)
+    assert not any(segment.text.endswith(("Dr. ", "A. ")) for segment in segments)
+
+
 def test_a_finished_sentence_waits_only_for_the_end_delay() -> None:
     segmenter = Segmenter(SegmentPolicy(max_buffer_delay_ms=3000, end_delay_ms=200))
     segmenter.push("All of it is done.", 0.0)
