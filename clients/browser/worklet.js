@@ -1,6 +1,6 @@
 // Plays queued samples and counts what was played: the only clock that knows what was heard.
 
-const START_SAMPLES = 0.04 * sampleRate; // wait for so much, or for the end, before starting
+const START_SAMPLES = 0.06 * sampleRate; // wait for so much, or for the end, before starting
 const REPORT_SAMPLES = 0.04 * sampleRate;
 const FADE_SAMPLES = Math.round(0.008 * sampleRate);
 

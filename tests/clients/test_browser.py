@@ -1,0 +1,119 @@
+"""The page in a real browser against a real gateway: it hears, it stops, it says what was heard."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from engine.fake import FakeEngine, FakeEngineConfig
+from gateway.server import RunningGateway
+from tests.gateway.shell import gateway
+
+CHROMIUM = next(
+    (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
+)
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs Chromium: apt-get install chromium (Debian)"
+)
+
+SAMPLES = "window.voiceGateway.utterance?.decodedSamples ?? 0"
+PEAK = "window.voiceGateway.utterance?.peak ?? 0"
+
+
+@contextlib.asynccontextmanager
+async def page_of(served: RunningGateway) -> AsyncIterator[Page]:
+    """The gateway's page in a fresh browser; fails the test on any error of its own."""
+    problems: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 900, "height": 820})
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None
+        )
+        await page.goto(served.url)
+        yield page
+        await browser.close()
+    assert problems == []
+
+
+async def test_speaks_to_the_end() -> None:
+    engine = FakeEngine()
+    async with gateway(engine) as served, page_of(served) as page:
+        await expect(page.locator("#status")).to_have_attribute("data-state", "ready")
+        await page.fill("#text", "Hello.")
+        await page.click("#speak")
+        await expect(page.locator("#outcome")).to_have_text("Heard to the end.", timeout=10_000)
+        made_samples = engine._frames_total * 2048 * 48_000 / 44_100
+        assert await page.evaluate(SAMPLES) == pytest.approx(made_samples, abs=2)
+        assert await page.evaluate(PEAK) > 0.2
+        assert await page.inner_text("#heard") == "Hello."
+        assert await page.inner_text("#underruns") == "0"
+        first_ms = int((await page.inner_text("#first-packet")).removesuffix(" ms"))
+        assert 0 < first_ms < 5000
+
+
+async def test_interrupt_is_silent_and_says_what_was_heard() -> None:
+    engine = FakeEngine(FakeEngineConfig(frame_delay_s=0.005))
+    text = "One two three four five six seven eight nine ten. " * 4
+    async with gateway(engine) as served, page_of(served) as page:
+        await page.fill("#text", text)
+        await page.click("#speak")
+        await expect(page.locator("#heard")).to_have_text(re.compile(r"\w+ \w+ \w+"))
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#transcript")).to_have_attribute("data-outcome", "interrupted")
+        heard = await page.locator("#heard").text_content()
+        unspoken = await page.locator("#unspoken").text_content()
+        assert heard and unspoken
+        assert heard + unspoken == text
+        await expect(page.locator("#interrupt")).to_be_disabled()
+        assert engine._running == 0
+        samples = await page.evaluate(SAMPLES)
+        await page.wait_for_timeout(200)
+        assert await page.evaluate(SAMPLES) == samples
+        # ... and it can speak again.
+        await page.fill("#text", "Again.")
+        await page.keyboard.press("Control+Enter")
+        await expect(page.locator("#outcome")).to_have_text("Heard to the end.", timeout=10_000)
+
+
+async def test_asks_for_a_key_when_the_gateway_wants_one() -> None:
+    async with gateway(api_keys="open-sesame") as served, page_of(served) as page:
+        await expect(page.locator("#key-form")).to_be_visible()
+        await page.fill("#key", "open-sesame")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#status")).to_have_attribute("data-state", "ready")
+        await expect(page.locator("#key-form")).to_be_hidden()
+
+
+async def test_every_control_has_a_name() -> None:
+    async with gateway() as served, page_of(served) as page:
+        for control in await page.locator("button, input, select, textarea").all():
+            labelled = await control.evaluate(
+                "e => e.labels?.length || e.textContent.trim().length"
+            )
+            assert labelled, await control.evaluate("e => e.outerHTML")
+        assert await page.locator("html").get_attribute("lang") == "en"
+
+
+def test_no_file_of_the_page_loads_anything_from_elsewhere() -> None:
+    folder = Path(__file__).parents[2] / "clients" / "browser"
+    for path in folder.iterdir():
+        text = path.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert "http://" not in text
+        assert "https://" not in text
