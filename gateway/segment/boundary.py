@@ -59,6 +59,8 @@ _LIST_MARKER = regex.compile(
 _INNER_DOTS = regex.compile(r"(?:\p{L}\p{M}*\.-?)+\p{L}\p{M}*|\p{Lu}\p{L}?\.\p{Lu}\p{L}?")
 _ELISION = regex.compile(r"[cdjlmnst]['’]")
 _NUMBER_BEFORE_DASH = regex.compile(r"(?r)\d\s?[-–—]")
+# A Japanese quotation goes on with a particle.
+_QUOTED_BEFORE = frozenset("とっにをがはのもでやかなへ")
 _BARE_BEFORE = Kind.END | Kind.BARE_PAUSE | Kind.CLOSE
 _OPENING_QUOTES = frozenset("“‘«‹")
 _VISIBLE = regex.compile(r"[\p{L}\p{N}]")
@@ -151,8 +153,9 @@ def _judge_end(
     text = place.text
     char = text[first] if first < len(text) else "A"
     if not set(mark) <= LATIN_ENDS:
-        unspaced_number = not spaced and char.isdigit()
-        return Verdict.NONE if unspaced_number else Verdict.SENTENCE
+        verse_number = not spaced and char.isdigit() and mark[-1] in "।॥"
+        quoted = closers and not spaced and char in _QUOTED_BEFORE
+        return Verdict.NONE if verse_number or quoted else Verdict.SENTENCE
     if set(mark) & ELLIPSES or ".." in mark:
         return Verdict.CLAUSE if char.islower() or not spaced else Verdict.SENTENCE
     if not spaced and (term == 0 or not kind_of(text[term - 1]) & Kind.CJK):

@@ -1,4 +1,4 @@
-"""Stretches that are never cut: tags, links, inline code, fenced code."""
+"""Stretches that are never cut: tags, links, titles, inline code, fenced code."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ FENCE_CLOSE = regex.compile(r"[ \t>]*(?:`{3,}|~{3,})\s*")
 FENCE_LATE = regex.compile(r"[^`]*(?:`{1,2}[^`]+`{1,2}[^`]*)*`{3,}[^`\s]*\s*")
 
 
+_CLOSERS = {"[": "]", "`": "`", "《": "》", "〈": "〉"}  # tags, code, titles of works
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """An open stretch: where it started in the segment's text, and what ends it."""
@@ -31,10 +34,8 @@ class Span:
 def open_span(text: str, index: int) -> Span | None:
     """The stretch that text[index] opens, judged by the character before it."""
     char = text[index]
-    if char == "[":
-        return Span(index, "]")
-    if char == "`":
-        return Span(index, "`")
+    if char in _CLOSERS:
+        return Span(index, _CLOSERS[char])
     if char == "(" and index > 0 and text[index - 1] == "]":
         return Span(index, ")")
     if text[index - 1 : index] == "<" and (char in "|/!" or char.isascii() and char.isalpha()):
