@@ -48,6 +48,7 @@ class WorkerEngine:
         self._background: set[asyncio.Task[None]] = set()
         self._calls: dict[int, asyncio.Queue[wire.WorkerMessage]] = {}
         self._numbers = itertools.count(1)
+        self.sounds_received = 0  # pieces of sound, also of requests that nobody listens to
 
     async def start(self) -> api.EngineInfo:
         """Start the worker and wait until it speaks. Raises EngineUnavailableError."""
@@ -63,7 +64,7 @@ class WorkerEngine:
             self._socket.connect(endpoint)
             self._spawn(self._receive(self._socket))
             self._spawn(self._watch(self._process))
-            return (await self._ask(wire.GetInfo(next(self._numbers)), wire.Info)).info
+            return await self.info()
         except BaseException:
             await self.close()
             raise
@@ -125,6 +126,10 @@ class WorkerEngine:
         """Counters, as of now."""
         return (await self._ask(wire.GetStats(next(self._numbers)), wire.Stats)).stats
 
+    async def info(self) -> api.EngineInfo:
+        """What the worker is, its voices as of now."""
+        return (await self._ask(wire.GetInfo(next(self._numbers)), wire.Info)).info
+
     @property
     def pid(self) -> int | None:
         """The worker's process id, for memory figures."""
@@ -161,6 +166,8 @@ class WorkerEngine:
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
         while True:
             answer = wire.decode_answer(await socket.recv())
+            if isinstance(answer, wire.Sound):
+                self.sounds_received += 1
             answers = self._calls.get(answer.call)
             if answers is not None:  # else: an abandoned call's late answer
                 answers.put_nowait(answer)
