@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from engine.frontend.vocabulary import tokenizer_files
 from engine.train.wave_decoder import WaveDecoder
 
 if TYPE_CHECKING:
+    from engine.train.config import VoiceConfig
     from engine.train.voice import VoiceProject
 
 
@@ -97,22 +99,21 @@ def codec_config_json(config: CodecConfig) -> str:
     return json.dumps({k: v for k, v in asdict(config).items() if v != default[k]}, indent=2)
 
 
-def export(project: VoiceProject, target: Path) -> None:
-    """Write the checkpoint of a project's present state beside `target`, then move it there.
+def write_checkpoint(
+    target: Path, config: VoiceConfig, model: Mapping[str, Tensor], decoder: WaveDecoder
+) -> None:
+    """Write a checkpoint beside `target`, then move it there.
 
     bf16 for the language model, as in S2-Pro; fp16 for the codec, which the engine widens.
     """
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    (part / "config.json").write_text(project.config.model_json, "utf-8")
-    (part / CODEC_CONFIG_FILE).write_text(codec_config_json(project.config.codec), "utf-8")
-    for name, text in tokenizer_files(project.config.codec.semantic_codebook_size).items():
+    (part / "config.json").write_text(config.model_json, "utf-8")
+    (part / CODEC_CONFIG_FILE).write_text(codec_config_json(config.codec), "utf-8")
+    for name, text in tokenizer_files(config.codec.semantic_codebook_size).items():
         (part / name).write_text(text, "utf-8")
-    model = torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"]
     save_file({name: value.bfloat16().contiguous() for name, value in model.items()}, part / "model.safetensors")
-    decoder = project.decoder()
-    decoder.load_state_dict(torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"])
     torch.save({k: v.half().contiguous() for k, v in codec_tensors(decoder).items()}, part / WEIGHTS_FILE)
     old = target.with_name(target.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
@@ -120,3 +121,11 @@ def export(project: VoiceProject, target: Path) -> None:
         os.replace(target, old)
     os.replace(part, target)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def export(project: VoiceProject, target: Path) -> None:
+    """Write the checkpoint of a project's present state."""
+    model = torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"]
+    decoder = project.decoder()
+    decoder.load_state_dict(torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"])
+    write_checkpoint(target, project.config, model, decoder)

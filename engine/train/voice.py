@@ -103,9 +103,9 @@ class VoiceProject:
             os.replace(part, target)
             print(f"[encode] {path.name}", flush=True)
 
-    def coded(self) -> tuple[list[Framed], list[np.ndarray]]:
-        """The part of the corpus that has codes, and the codes."""
-        paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()]
+    def coded(self, limit: int | None = None) -> tuple[list[Framed], list[np.ndarray]]:
+        """The part of the corpus that has codes (its first `limit` shards), and the codes."""
+        paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()][:limit]
         codes = []
         for path in paths:
             with np.load(self.work / "codes" / path.name) as data:
