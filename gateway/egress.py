@@ -47,6 +47,7 @@ class Egress:
         self.sequence = 0
         self.announced = 0  # lines whose first packet has left
         self.first_sent_at_ms: float | None = None
+        self.first_sent_frames: int | None = None  # made by the engine when the first packet left
         self.paused = False
         self.gain = 1.0
         self._id = context_id
@@ -217,6 +218,7 @@ class Egress:
         assert chain is not None
         if self.first_sent_at_ms is None:
             self.first_sent_at_ms = now_ms
+            self.first_sent_frames = self._speech.frames
         end_samples = packet.start_samples + packet.duration_samples - chain.pre_skip_samples
         self._announce(end_samples)
         self._sink(

@@ -266,6 +266,7 @@ class Utterance:
                 first_audio_ms=None
                 if first_ms is None or since_ms is None
                 else first_ms - since_ms,
+                first_audio_frames=self.egress.first_sent_frames,
                 truncated=self.speech.truncated,
             )
         )

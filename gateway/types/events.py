@@ -106,6 +106,7 @@ class Done:
     prompt_tokens: int
     cached_tokens: int
     first_audio_ms: float | None  # from the first segment's text to the first packet
+    first_audio_frames: int | None = None  # how many the engine had made when that packet left
     truncated: bool = False
 
 

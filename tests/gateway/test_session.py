@@ -70,7 +70,7 @@ def test_text_becomes_audio_whole_and_in_order() -> None:
     assert started == Started("c1", 1, 0, PCM, 0)
     (done,) = h.events(Done)
     frames = sum(map(h.engine.frames_of, texts))
-    assert done == Done("c1", 40.0 * frames, frames, 3, 90, 36, h.engine.prefill_ms)
+    assert done == Done("c1", 40.0 * frames, frames, 3, 90, 36, h.engine.prefill_ms, 1)
     kinds = [type(event) for _, event in h.sent]
     assert kinds.index(Started) < kinds.index(SegmentStarted) < kinds.index(type(packets[0]))
     assert kinds[-1] is Done

@@ -29,7 +29,10 @@ from gateway.words import (
         ('wait <break time="300ms"/>now', ["wait", "now"]),
         ("so - yes \u2014 no", ["so", "yes", "no"]),
         ('"Quoted!" (he said)', ['"Quoted!"', "(he", "said)"]),
-        ("\u4f60\u597d\uff0c\u4e16\u754c\u3002", ["\u4f60", "\u597d\uff0c", "\u4e16", "\u754c\u3002"]),
+        (
+            "\u4f60\u597d\uff0c\u4e16\u754c\u3002",
+            ["\u4f60", "\u597d\uff0c", "\u4e16", "\u754c\u3002"],
+        ),
         ("\u0e14\u0e35\u0e21\u0e32\u0e01", ["\u0e14\u0e35", "\u0e21", "\u0e32", "\u0e01"]),
         ("\u0928\u092e\u0938\u094d\u0924\u0947 \u0926\u0941\u0928\u093f\u092f\u093e\u0964", None),
         ("mixed \u65e5\u672c text", ["mixed", "\u65e5", "\u672c", "text"]),
