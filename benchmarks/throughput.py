@@ -1,4 +1,4 @@
-"""Frames of sound per second: the engine at 1 to 16 streams beside a plain loop of the same modules.
+"""Frames of sound per second: the engine at 1 to 16 streams beside a plain loop of its modules.
 
     uv run python -m benchmarks.throughput
 

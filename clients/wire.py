@@ -134,6 +134,7 @@ class Done(_Event, frozen=True, tag="done"):
     prompt_tokens: int = 0
     cached_tokens: int = 0
     first_audio_ms: float | None = None
+    first_audio_frames: int | None = None
     truncated: bool = False
 
 

@@ -200,7 +200,7 @@ def test_what_may_be_left_out(raw: str, command: object) -> None:
 
 
 def test_times_are_rounded_and_missing_ones_null() -> None:
-    done = json.loads(encode(Done("c", 1000 / 3, 1, 1, 0, 0, None)))
+    done = json.loads(encode(Done("c", 1000 / 3, 1, 1, 0, 0, None, None)))
     assert done["audio_ms"] == 333.333 and done["first_audio_ms"] is None
 
 
