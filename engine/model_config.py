@@ -36,6 +36,21 @@ CodebookSize = Annotated[int, Meta(ge=1, le=1 << 16)]  # codes travel as uint16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """How a transformer's linear weights are stored; made by `engine.quantize`.
+
+    Every attention and feed-forward matrix is `scheme`, 8 bits an element with one fp32 scale an
+    output channel, except in the layers listed: those keep the checkpoint's own dtype. The object
+    stands in each transformer's section and not in a top-level `quantization_config`, which
+    SGLang and transformers would take as an order to put their own kernels in.
+    """
+
+    scheme: Literal["int8", "fp8"]
+    keep_attention: tuple[Annotated[int, Meta(ge=0)], ...] = ()
+    keep_feed_forward: tuple[Annotated[int, Meta(ge=0)], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
     """The sizes that the slow and the fast AR share. `n_local_heads` counts the key/value heads."""
 
@@ -52,6 +67,17 @@ class TransformerConfig:
     attention_qkv_bias: bool = False
     attention_o_bias: bool = False
     use_moe: bool = False
+    quantization: Quantization | None = None
+
+    def attention_scheme(self, layer: int) -> Literal["int8", "fp8"] | None:
+        """How a layer's wqkv and wo are stored; None: in the checkpoint's own dtype."""
+        found = self.quantization
+        return None if found is None or layer in found.keep_attention else found.scheme
+
+    def feed_forward_scheme(self, layer: int) -> Literal["int8", "fp8"] | None:
+        """How a layer's w1, w2 and w3 are stored; None: in the checkpoint's own dtype."""
+        found = self.quantization
+        return None if found is None or layer in found.keep_feed_forward else found.scheme
 
     @property
     def attention_dim(self) -> int:
@@ -134,6 +160,11 @@ class LanguageModelConfig:
         """How many token ids stand for a code of codebook 0."""
         return self.semantic_end_token_id - self.semantic_start_token_id + 1
 
+    @property
+    def quantization(self) -> tuple[Quantization | None, Quantization | None]:
+        """Of the slow and of the fast AR."""
+        return self.text_config.quantization, self.audio_decoder_config.quantization
+
     def is_semantic(self, token_id: int) -> bool:
         """Whether a token id stands for a code of codebook 0."""
         return self.semantic_start_token_id <= token_id <= self.semantic_end_token_id
@@ -204,6 +235,12 @@ def _inconsistencies(config: LanguageModelConfig) -> list[str]:
         )
         # Rotary embeddings turn pairs of dimensions.
         expect(part.head_dim % 2 == 0, f"expected an even {name}.head_dim, got {part.head_dim}")
+        kept = part.quantization
+        for layer in () if kept is None else kept.keep_attention + kept.keep_feed_forward:
+            expect(
+                layer < part.n_layer,
+                f"expected {name}.quantization to keep layers below {part.n_layer}, got {layer}",
+            )
         for switch in ("attention_qkv_bias", "attention_o_bias", "use_moe"):
             expect(not getattr(part, switch), f"expected {name}.{switch} false, got true")
     expect(slow.tie_word_embeddings, "expected text_config.tie_word_embeddings true, got false")

@@ -103,7 +103,8 @@ class PlainLoop:
 
     def _run(self, x: Tensor, start: int) -> Tensor:
         positions = torch.arange(start, start + x.shape[0], device=self._device)
-        return self.slow(x, positions, self._attend)
+        out: Tensor = self.slow(x, positions, self._attend)
+        return out
 
     def _attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         k, v = k.transpose(0, 1), v.transpose(0, 1)  # [K, T, d]
