@@ -1,0 +1,210 @@
+"""Who may import whom. Every import statement of the tree is read, those inside functions too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("gateway", "engine", "clients")
+
+# The gateway's asyncio side. Every other module of it is core, new ones included.
+SHELL = tuple(
+    f"gateway.{name}"
+    for name in (
+        "__main__",
+        "app",
+        "cli",
+        "connection",
+        "driver",
+        "engine_port",
+        "http",
+        "metrics",
+        "outbox",
+        "server",
+        "service",
+        "transport",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Modules under `inside`, but not under `outside`, import nothing under `forbidden`.
+
+    What lies under `allowed` is an exception to `forbidden`.
+    """
+
+    name: str
+    inside: tuple[str, ...]
+    forbidden: tuple[str, ...]
+    outside: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+
+    def covers(self, module: str) -> bool:
+        return _under(module, self.inside) and not _under(module, self.outside)
+
+    def forbids(self, imported: str) -> bool:
+        return _under(imported, self.forbidden) and not _under(imported, self.allowed)
+
+
+RULES = [
+    Rule("the gateway runs no model", ("gateway",), ("torch", "sglang", "transformers", "dac")),
+    Rule(
+        "the gateway sees only the engine's interface",
+        ("gateway",),
+        ("engine",),
+        outside=("gateway.app",),  # picks the implementation
+        allowed=("engine.api",),
+    ),
+    Rule(
+        "the core is synchronous and owns no socket, array or engine",
+        ("gateway",),
+        ("asyncio", "starlette", "uvicorn", "websockets", "numpy", "engine", "socket", "threading"),
+        outside=(*SHELL, "gateway.audio"),
+    ),
+    Rule(
+        "the audio chain is synchronous",
+        ("gateway.audio",),
+        ("asyncio", "starlette", "engine", "gateway"),
+        allowed=("gateway.audio", "gateway.types", "gateway.errors"),
+    ),
+    Rule(
+        "dialects know only the shared nouns",
+        ("gateway.dialects",),
+        ("gateway", "engine", "clients", "asyncio", "numpy"),
+        allowed=("gateway.types", "gateway.errors", "gateway.dialects"),
+    ),
+    Rule(
+        "only the edge of the shell knows the web framework",
+        ("gateway",),
+        ("starlette",),
+        outside=("gateway.app", "gateway.connection", "gateway.http"),
+    ),
+    Rule("the engine does not know the gateway", ("engine",), ("gateway", "clients")),
+    Rule(
+        "models know neither worker nor codec",
+        ("engine.models",),
+        ("engine.worker", "engine.codec", "engine.codec_loop", "engine.client", "engine.serve"),
+    ),
+    Rule("the codec does not know SGLang", ("engine.codec",), ("sglang", "engine.models")),
+    Rule(
+        "the engine's interface needs no model", ("engine.api", "engine.fake"), ("torch", "sglang")
+    ),
+    Rule("clients stand alone", ("clients",), ("gateway", "engine")),
+]
+
+
+def _under(module: str, prefixes: tuple[str, ...]) -> bool:
+    return any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(source: str, module: str, is_package: bool) -> Iterator[str]:
+    """Every module that a source imports; `from a import b` may mean a.b, so both are named."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                parts = parts[: len(parts) - node.level + is_package]
+                base = ".".join((*parts, base)) if base else ".".join(parts)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else None
+            called = node.func.id if isinstance(node.func, ast.Name) else called
+            first = node.args[0]
+            if called in ("import_module", "__import__") and isinstance(first, ast.Constant):
+                yield str(first.value)
+
+
+def broken(rule: Rule, module: str, found: list[str]) -> list[str]:
+    if not rule.covers(module):
+        return []
+    return [f"{module} imports {name}" for name in found if rule.forbids(name)]
+
+
+def tree() -> list[tuple[str, list[str]]]:
+    sources = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return [
+        (
+            module_name(path),
+            list(
+                imports(
+                    path.read_text(encoding="utf-8"), module_name(path), path.stem == "__init__"
+                )
+            ),
+        )
+        for path in sources
+    ]
+
+
+TREE = tree()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_rule(rule: Rule) -> None:
+    assert any(rule.covers(module) for module, _ in TREE)
+    assert [line for module, found in TREE for line in broken(rule, module, found)] == []
+
+
+def test_dialects_do_not_know_each_other() -> None:
+    for module, found in TREE:
+        if not module.startswith("gateway.dialects."):
+            continue
+        own = module.split(".")[2]
+        for name in found:
+            parts = name.split(".")
+            if parts[:2] == ["gateway", "dialects"] and len(parts) > 2:
+                assert parts[2] == own, f"{module} imports {name}"
+
+
+def test_the_list_of_the_shell_is_true() -> None:
+    modules = {module for module, _ in TREE}
+    assert set(SHELL) <= modules
+
+
+@pytest.mark.parametrize(
+    ("module", "is_package", "source"),
+    [
+        ("gateway.session", False, "import asyncio"),
+        ("gateway.session", False, "def f():\n    from numpy import array"),
+        ("gateway.types", True, "from engine import api"),
+        ("gateway.session", False, "import importlib\nimportlib.import_module('torch.nn')"),
+        ("gateway.outbox", False, "from starlette.websockets import WebSocket"),
+        ("gateway.driver", False, "from engine.worker import Worker"),
+        ("gateway.dialects.native.decode", False, "from gateway.session import Session"),
+        ("gateway.dialects.native.decode", False, "from ...session import Session"),
+        ("engine.models.slow_ar", False, "from engine import codec"),
+        ("engine.codec.decoder", False, "import sglang"),
+        ("clients.python", False, "from gateway.types import Text"),
+    ],
+)
+def test_a_broken_rule_is_seen(module: str, is_package: bool, source: str) -> None:
+    found = list(imports(source, module, is_package))
+    assert any(broken(rule, module, found) for rule in RULES)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("gateway.driver", "import asyncio\nfrom engine.api import SpeechEngine"),
+        ("gateway.audio.chain", "import numpy as np\nfrom gateway.types import Packet"),
+        ("gateway.dialects.native.decode", "from gateway.dialects.native import shapes"),
+        ("gateway.app", "from engine.client import WorkerEngine"),
+    ],
+)
+def test_what_is_allowed_is_not_reported(module: str, source: str) -> None:
+    found = list(imports(source, module, False))
+    assert not [line for rule in RULES for line in broken(rule, module, found)]
