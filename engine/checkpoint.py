@@ -30,6 +30,10 @@ SINGLE_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 CODEC_FILE = "codec.pth"
 WEIGHT_DTYPES = ("BF16", "F16", "F32")
+# what is beside a quantised matrix: its scales, fp32 [out, 1]
+SCALE_SUFFIX = ".scale"
+QUANTISED_DTYPES = {"int8": "I8", "fp8": "F8_E4M3"}
+_MATRICES = {"attention": ("wqkv", "wo"), "feed_forward": ("w1", "w2", "w3")}
 _LISTED = 10  # problems spelled out in one message
 
 Shape = tuple[int, ...]
@@ -39,7 +43,7 @@ def expected_tensors(config: LanguageModelConfig) -> dict[str, Shape]:
     """Every tensor of the language model: name -> shape; linear weights are [out, in].
 
     The text head is tied to `text_model.model.embeddings` and therefore absent. `project_in` exists
-    only where the two transformers differ in width.
+    only where the two transformers differ in width, scales only of quantised matrices.
     """
     slow, fast = config.text_config, config.audio_decoder_config
     shapes: dict[str, Shape] = {"text_model.model.embeddings.weight": (slow.vocab_size, slow.dim)}
@@ -55,7 +59,30 @@ def expected_tensors(config: LanguageModelConfig) -> dict[str, Shape]:
     shapes |= _layers("audio_decoder", fast)
     shapes["audio_decoder.norm.weight"] = (fast.dim,)
     shapes["audio_decoder.output.weight"] = (fast.vocab_size, fast.dim)
+    for name in quantised_matrices(config):
+        shapes[name + SCALE_SUFFIX] = (shapes[name][0], 1)
     return shapes
+
+
+def quantised_matrices(config: LanguageModelConfig) -> dict[str, str]:
+    """Name -> dtype, as safetensors spells it, of every matrix that is stored in 8 bits."""
+    found = {}
+    parts = (
+        ("text_model.model", config.text_config),
+        ("audio_decoder", config.audio_decoder_config),
+    )
+    for prefix, part in parts:
+        for layer in range(part.n_layer):
+            schemes = {
+                "attention": part.attention_scheme(layer),
+                "feed_forward": part.feed_forward_scheme(layer),
+            }
+            for piece, scheme in schemes.items():
+                if scheme is not None:
+                    for matrix in _MATRICES[piece]:
+                        name = f"{prefix}.layers.{layer}.{piece}.{matrix}.weight"
+                        found[name] = QUANTISED_DTYPES[scheme]
+    return found
 
 
 def _layers(prefix: str, part: TransformerConfig) -> dict[str, Shape]:
@@ -95,7 +122,7 @@ class Checkpoint:
         config = parse_config(_read(config_path), str(config_path))
         _check_other_files(root, config)
         tensors, misplaced = _stored_tensors(root)
-        problems = misplaced + _differences(expected_tensors(config), tensors)
+        problems = misplaced + _differences(config, tensors)
         if problems:
             raise CheckpointError(f"{root}: {_list(problems)}")
         return cls(root, config, MappingProxyType(tensors))
@@ -204,7 +231,8 @@ def _read_index(path: Path) -> dict[str, str]:
     return weight_map
 
 
-def _differences(expected: Mapping[str, Shape], tensors: Mapping[str, TensorInfo]) -> list[str]:
+def _differences(config: LanguageModelConfig, tensors: Mapping[str, TensorInfo]) -> list[str]:
+    expected, quantised = expected_tensors(config), quantised_matrices(config)
     problems = [
         f"missing {name} {list(shape)}" for name, shape in expected.items() if name not in tensors
     ]
@@ -214,10 +242,15 @@ def _differences(expected: Mapping[str, Shape], tensors: Mapping[str, TensorInfo
             problems.append(f"unexpected {name} ({tensor})")
         elif tensor.shape != shape:
             problems.append(f"{name}: expected shape {list(shape)}, got {list(tensor.shape)}")
-        elif tensor.dtype not in WEIGHT_DTYPES:
-            expected_dtypes = " or ".join(WEIGHT_DTYPES)
-            problems.append(f"{name}: expected dtype {expected_dtypes}, got {tensor.dtype}")
+        elif tensor.dtype not in (dtypes := _dtypes(name, quantised)):
+            problems.append(f"{name}: expected dtype {' or '.join(dtypes)}, got {tensor.dtype}")
     return problems
+
+
+def _dtypes(name: str, quantised: Mapping[str, str]) -> tuple[str, ...]:
+    if name in quantised:
+        return (quantised[name],)
+    return ("F32",) if name.removesuffix(SCALE_SUFFIX) in quantised else WEIGHT_DTYPES
 
 
 def _list(problems: Iterable[str]) -> str:

@@ -110,12 +110,12 @@ class FastAR(nn.Module):
         return logits
 
     @torch.no_grad()
-    def load(self, name: str, value: Tensor) -> None:
+    def load(self, name: str, value: Tensor, scale: Tensor | None = None) -> None:
         """Copy one tensor of `audio_decoder.`. Raises KeyError if unknown."""
         if name.startswith("layers."):
             _, index, rest = name.split(".", 2)
             block = self.layers[int(index)]
             assert isinstance(block, Block)
-            load_block_weight(block, rest, value)
+            load_block_weight(block, rest, value, scale)
         else:
             dict(self.named_parameters())[name].copy_(value)

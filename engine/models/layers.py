@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.model_config import TransformerConfig
+from engine.models.linear import Scheme, load_rows, make_linear
 
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
@@ -62,8 +63,9 @@ class Attention(nn.Module):
         self.heads, self.kv_heads = config.n_head, config.n_local_heads
         self.head_dim, self.eps = config.head_dim, config.norm_eps
         rows = (self.heads + 2 * self.kv_heads) * self.head_dim
-        self.wqkv = nn.Linear(config.dim, rows, bias=False)
-        self.wo = nn.Linear(self.heads * self.head_dim, config.dim, bias=False)
+        scheme = config.attention_scheme(layer)
+        self.wqkv = make_linear(config.dim, rows, scheme)
+        self.wo = make_linear(self.heads * self.head_dim, config.dim, scheme)
         self.qk_norm: nn.Parameter | None = None
         if config.attention_qk_norm:
             # one row per head, so that q and k are normalised in one call
@@ -90,10 +92,11 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """SwiGLU; w1 (gate) and w3 (up) are one matrix, gate rows first."""
 
-    def __init__(self, dim: int, hidden: int) -> None:
+    def __init__(self, dim: int, hidden: int, scheme: Scheme | None = None) -> None:
         super().__init__()
-        self.w13 = nn.Linear(dim, 2 * hidden, bias=False)
-        self.w2 = nn.Linear(hidden, dim, bias=False)
+        self.hidden = hidden
+        self.w13 = make_linear(dim, 2 * hidden, scheme)
+        self.w2 = make_linear(hidden, dim, scheme)
 
     def forward(self, x: Tensor) -> Tensor:
         """[T, dim] -> [T, dim]."""
@@ -110,7 +113,9 @@ class Block(nn.Module):
         self.attention_norm = RMSNorm(config.dim, config.norm_eps)
         self.attention = Attention(config, layer)
         self.ffn_norm = RMSNorm(config.dim, config.norm_eps)
-        self.feed_forward = FeedForward(config.dim, config.intermediate_size)
+        self.feed_forward = FeedForward(
+            config.dim, config.intermediate_size, config.feed_forward_scheme(layer)
+        )
 
     def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
         """x [T, dim], turn [T, d / 2] -> [T, dim]."""
@@ -120,24 +125,30 @@ class Block(nn.Module):
 
 
 @torch.no_grad()
-def load_block_weight(block: Block, name: str, value: Tensor) -> None:
+def load_block_weight(block: Block, name: str, value: Tensor, scale: Tensor | None = None) -> None:
     """Copy a checkpoint tensor, named inside its layer, into the fused parameters of `block`.
 
-    Raises KeyError on a name that a block does not have.
+    `scale`: of a quantised matrix. Raises KeyError on a name that a block does not have.
     """
-    hidden = block.feed_forward.w2.in_features
+    hidden = block.feed_forward.hidden
+    matrices = {
+        "attention.wqkv.weight": (block.attention.wqkv, slice(None)),
+        "attention.wo.weight": (block.attention.wo, slice(None)),
+        "feed_forward.w1.weight": (block.feed_forward.w13, slice(0, hidden)),
+        "feed_forward.w3.weight": (block.feed_forward.w13, slice(hidden, None)),
+        "feed_forward.w2.weight": (block.feed_forward.w2, slice(None)),
+    }
+    if name in matrices:
+        module, rows = matrices[name]
+        load_rows(module, rows, value, scale)
+        return
     heads = block.attention.heads
     norm = block.attention.qk_norm
     targets: dict[str, Tensor | None] = {
-        "attention.wqkv.weight": block.attention.wqkv.weight,
-        "attention.wo.weight": block.attention.wo.weight,
         "attention.q_norm.weight": None if norm is None else norm[:heads],
         "attention.k_norm.weight": None if norm is None else norm[heads:],
         "attention_norm.weight": block.attention_norm.weight,
         "ffn_norm.weight": block.ffn_norm.weight,
-        "feed_forward.w1.weight": block.feed_forward.w13.weight[:hidden],
-        "feed_forward.w3.weight": block.feed_forward.w13.weight[hidden:],
-        "feed_forward.w2.weight": block.feed_forward.w2.weight,
     }
     target = targets[name]
     if target is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +64,8 @@ class PlainLoop:
                 config.eos_token_id,
             )
             self.fast = FastAR(fast, slow.dim, frames_at_once)
-        for shard in checkpoint.shards:
-            load_dual_ar(self.slow, self.fast, load_file(shard).items())
+        shards = (load_file(shard).items() for shard in checkpoint.shards)
+        load_dual_ar(self.slow, self.fast, chain.from_iterable(shards))
         self.table = RequestTable(1, fast.num_codebooks, self._device)
         self._step = FrameStep(self.slow, self.fast, self.table)
         self._rows = torch.zeros(1, dtype=torch.int64, device=self._device)

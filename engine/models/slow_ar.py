@@ -67,7 +67,7 @@ class SlowAR(nn.Module):
         return torch.where(ids > self.last_id, self.end_id, ids)
 
     @torch.no_grad()
-    def load(self, name: str, value: Tensor) -> None:
+    def load(self, name: str, value: Tensor, scale: Tensor | None = None) -> None:
         """Copy one tensor of `text_model.model.` (or the codebook table). KeyError if unknown."""
         if name == "embeddings.weight":
             self.embeddings.weight.copy_(value)
@@ -81,6 +81,6 @@ class SlowAR(nn.Module):
             _, index, rest = name.split(".", 2)
             block = self.layers[int(index)]
             assert isinstance(block, Block)
-            load_block_weight(block, rest, value)
+            load_block_weight(block, rest, value, scale)
         else:
             raise KeyError(name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torch import Tensor
 
+from engine.checkpoint import SCALE_SUFFIX
 from engine.models.fast_ar import FastAR
+from engine.models.linear import STORED_DTYPES
 from engine.models.slow_ar import SlowAR
 
 _SLOW_PREFIX, _FAST_PREFIX = "text_model.model.", "audio_decoder."
@@ -16,12 +18,35 @@ _CODEBOOKS = "codebook_embeddings.weight"
 
 def load_dual_ar(slow: SlowAR, fast: FastAR, weights: Iterable[tuple[str, Tensor]]) -> None:
     """Copy every tensor to its place. Raises KeyError on a name outside the layout."""
-    for name, value in weights:
+    for name, value, scale in with_scales(weights):
         if name.startswith(_SLOW_PREFIX):
-            slow.load(name.removeprefix(_SLOW_PREFIX), value)
+            slow.load(name.removeprefix(_SLOW_PREFIX), value, scale)
         elif name == _FAST_PREFIX + _CODEBOOKS:
             slow.load(_CODEBOOKS, value)
         elif name.startswith(_FAST_PREFIX):
-            fast.load(name.removeprefix(_FAST_PREFIX), value)
+            fast.load(name.removeprefix(_FAST_PREFIX), value, scale)
         else:
             raise KeyError(f"expected {_SLOW_PREFIX}* or {_FAST_PREFIX}*, got {name}")
+
+
+def with_scales(
+    weights: Iterable[tuple[str, Tensor]],
+) -> Iterator[tuple[str, Tensor, Tensor | None]]:
+    """Join each quantised matrix with its scale, in whichever order and shard the two come.
+
+    Raises KeyError when one of them never comes.
+    """
+    waiting: dict[str, Tensor] = {}
+    for name, value in weights:
+        is_scale = name.endswith(SCALE_SUFFIX)
+        if not is_scale and value.dtype not in STORED_DTYPES.values():
+            yield name, value, None
+            continue
+        matrix = name.removesuffix(SCALE_SUFFIX)
+        other = waiting.pop(matrix, None)
+        if other is None:
+            waiting[matrix] = value
+        else:
+            yield (matrix, other, value) if is_scale else (matrix, value, other)
+    if waiting:
+        raise KeyError(f"expected a matrix and its scale of {', '.join(sorted(waiting))}, got one")
