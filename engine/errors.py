@@ -1,7 +1,7 @@
-"""What can go wrong in the engine's own data: checkpoints, texts, prompts. Imports no torch.
+"""What can go wrong in the engine's own data: checkpoints, texts, prompts, recordings. Imports no torch.
 
-Each class names whose fault it is: `CheckpointError` the operator's, `TextError` and `PromptError`
-the caller's. The worker maps the latter two to `engine.api.InvalidRequestError`. All are
+Each class names whose fault it is: `CheckpointError` the operator's, `TextError`, `PromptError` and
+`AudioError` the caller's. The worker maps the latter to `engine.api.InvalidRequestError`. All are
 `ValueError`s, and every message says what was expected and what came.
 """
 
@@ -18,6 +18,10 @@ class TextError(ValueError):
 
 class PromptError(ValueError):
     """Text, references or history cannot be made into a prompt of this checkpoint."""
+
+
+class AudioError(ValueError):
+    """A recording cannot be used as a voice: unreadable, too short or too long."""
 
 
 class EngineStartError(RuntimeError):

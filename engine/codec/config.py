@@ -38,7 +38,7 @@ class CodecConfig:
     encoder_dim, encoder_rates: width of the encoder's first convolution, doubled by every block,
         each of which divides the number of steps by its rate. encoder_dim 0: no encoder, and none
         of its tensors (the checkpoint speaks, but cannot take a recording in).
-    encoder_transformer_layers: one entry per encoder block; where it is not 0, a transformer follows.
+    encoder_transformer_layers: one entry per encoder block; not 0: a transformer follows it.
     encoder_transformer_heads, encoder_transformer_ff, encoder_window: of those transformers.
     pre_layers, post_layers: transformers before the quantisers (encoding) and after (decoding);
         0: absent, its final norm too. latent_heads, latent_ff, latent_window: of both.
@@ -76,8 +76,8 @@ class CodecConfig:
         for field in fields(self):
             _check_type(field.name, getattr(self, field.name), field.default)
         for name in _AT_LEAST_ONE:
-            if getattr(self, name) < 1:
-                raise CheckpointError(f"codec config: expected {name} >= 1, got {getattr(self, name)}")
+            if (value := getattr(self, name)) < 1:
+                raise CheckpointError(f"codec config: expected {name} >= 1, got {value}")
         if self.decoder_dim % 2 ** len(self.decoder_rates):
             raise CheckpointError(
                 f"codec config: expected decoder_dim to halve {len(self.decoder_rates)} times "
@@ -188,7 +188,7 @@ _AT_LEAST_ONE = (
 
 
 def _from_json(value: Any, default: Any) -> Any:
-    """JSON's types to the fields' types: a list to a tuple, an integer to a float where one is due."""
+    """JSON's types to the fields' types: lists to tuples, integers to floats where due."""
     if isinstance(default, tuple) and isinstance(value, list):
         return tuple(value)
     if isinstance(default, float) and type(value) is int:
@@ -206,6 +206,8 @@ def _check_type(name: str, value: object, default: object) -> None:
             )
     elif isinstance(default, float):
         if not isinstance(value, float) or not 0 < value < math.inf:
-            raise CheckpointError(f"codec config: expected {name} to be a positive number, got {value!r}")
+            raise CheckpointError(
+                f"codec config: expected {name} to be a positive number, got {value!r}"
+            )
     elif type(value) is not int or value < 0:
         raise CheckpointError(f"codec config: expected {name} to be an integer >= 0, got {value!r}")

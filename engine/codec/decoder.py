@@ -1,6 +1,6 @@
 """Codes to sound, frame by frame, for many streams at once.
 
-    codes [B, T, n] -> CodeTable -> transformer -> upsample x latent_steps -> blocks -> tanh -> samples
+    codes [B, T, n] -> table -> transformer -> upsample x latent_steps -> blocks -> tanh -> samples
 
 The whole path is strictly causal (s2pro layout 9.3), so every frame is decoded once, with what it
 needs of the past carried in the slot's state; chunks of any length give the same sound.
@@ -112,9 +112,10 @@ class Decoder:
 
 
 class StreamingDecoder:
-    """Decodes streams in slots. One thread at a time.
+    """Decodes streams in slots.
 
     A slot is one stream from its first frame on; slots may be at different frames in one call.
+    One thread decodes at a time; another may allocate and free slots that are not being decoded.
     """
 
     def __init__(self, weights: CodecWeights, max_slots: int) -> None:
@@ -163,19 +164,17 @@ class StreamingDecoder:
         return self._run(self._state, slots, tensor)
 
     def decode_whole(self, codes: NDArray[np.integer] | Tensor) -> NDArray[np.float32]:
-        """A whole utterance, codes [T, n_codebooks] -> samples [T * frame_samples]; uses no slot."""
+        """A whole utterance, codes [T, n_codebooks] -> samples [T * frame_samples], in no slot."""
         tensor = self._check([0], codes[None], allocated=False)
         state = StreamState(self._decoder.layout, 1, self._device)
         whole: NDArray[np.float32] = self._run(state, [0], tensor)[0]
         return whole
 
     @torch.inference_mode()
-    def _run(
-        self, state: StreamState, slots: Sequence[int], codes: Tensor
-    ) -> NDArray[np.float32]:
+    def _run(self, state: StreamState, slots: Sequence[int], codes: Tensor) -> NDArray[np.float32]:
         pieces = []
         with true_fp32(self._device):
-            for piece in codes.split(max(1, PIECE_FRAMES // len(slots)), dim=1):
+            for piece in torch.split(codes, max(1, PIECE_FRAMES // len(slots)), dim=1):
                 batch = state.open(slots)
                 pieces.append(self._decoder(piece, batch))
                 batch.close(piece.shape[1])

@@ -1,6 +1,6 @@
 """Sound to codes: what cloning needs of a recording.
 
-    samples -> convolutions / rates -> transformer -> / resample_factors -> transformer -> quantisers
+    samples -> blocks -> transformer -> downsample / resample_factors -> transformer -> quantisers
 
 Causal like the decoder (s2pro layout 9.3), so a long recording is taken in chunks with carried
 state, and memory does not grow with its length. Everything is fp32 with TF32 off: with it, about
@@ -133,7 +133,9 @@ class Encoder:
 
     def __init__(self, weights: CodecWeights) -> None:
         if not weights.config.has_encoder:
-            raise CheckpointError("this codec has no encoder (encoder_dim is 0): it cannot clone voices")
+            raise CheckpointError(
+                "expected a codec with an encoder, to clone voices; got one without (encoder_dim 0)"
+            )
         self.config: CodecConfig = weights.config
         self._network = EncoderNetwork(weights)
         self._quantizer = Quantizer(weights)
@@ -168,7 +170,8 @@ class Encoder:
     def _latents(self, samples: Tensor) -> Tensor:
         state = StreamState(self._network.layout, 1, self._device)
         latents = []
-        for chunk in samples.to(self._device).split(CHUNK_FRAMES * self.config.frame_samples):
+        chunk_samples = CHUNK_FRAMES * self.config.frame_samples
+        for chunk in torch.split(samples.to(self._device), chunk_samples):
             batch = state.open([0])
             latents.append(self._network(chunk[None], batch)[0])
             batch.close(chunk.numel() // self.config.frame_samples)

@@ -23,7 +23,8 @@ HINT_STEPS = 64
 
 
 def _packs(device: torch.device) -> bool:
-    return device.type == "cpu" and torch.backends.mkldnn.is_available()
+    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return device.type == "cpu" and available
 
 
 class Linear:
@@ -48,7 +49,7 @@ class Linear:
 class Conv:
     """A convolution along steps without padding: [B, L, in] -> [B, L', out].
 
-    weight [out, in / groups, kernel], bias [out]. L' = (L - (kernel - 1) * dilation - 1) // stride + 1.
+    weight [out, in / groups, kernel], bias [out]. L' = 1 + (L - 1 - (kernel - 1) dilation) // stride.
     """
 
     def __init__(

@@ -104,7 +104,7 @@ class CausalConv:
 
 
 class SnakeConv:
-    """Snake, then a causal convolution: the snake's output is written straight behind the history."""
+    """Snake, then a causal convolution; the snake is written straight behind the history."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class ResidualUnit:
 
 
 class ConvNeXt:
-    """x + gamma * pw2(gelu(pw1(norm(depthwise(x))))); gamma and the norm's affine part are folded."""
+    """x + gamma pw2(gelu(pw1(norm(depthwise(x))))); gamma and the norm's affine part are folded."""
 
     def __init__(self, layout: StateLayout, weights: CodecWeights, prefix: str) -> None:
         config = weights.config

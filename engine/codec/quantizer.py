@@ -35,7 +35,7 @@ class CodeTable:
         """
         index = torch.minimum(codes, self.last) + self.offsets
         summed = F.embedding_bag(index.flatten(0, 1), self.table, mode="sum")
-        return summed.unflatten(0, codes.shape[:2])
+        return summed.view(codes.shape[0], codes.shape[1], -1)
 
     def row(self, codebook: int, codes: Tensor) -> Tensor:
         """One codebook's latents for codes [T] -> [T, latent]."""

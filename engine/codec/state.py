@@ -1,18 +1,18 @@
-"""What the streaming layers remember between calls, for many streams, in one tensor.
+"""What the streaming layers remember between calls, for many streams, in one allocation.
 
-    row of the tensor = one stream:
-    |<------- histories ------->|<------------------- rings ------------------->|
-    | conv | conv | ... | conv  | layer 0: W steps of K and V | layer 1: ... |...|
+    |<--------- histories --------->|<-------------- rings, layer by layer -------------->|
+    | row 0: conv, conv, ... | row 1 | layer 0: keys of rows 0, 1, .. | values | layer 1 ..|
 
-A layer reserves its span once, when it is built, and never owns memory. A call works on `Batch`, a
-view of some rows. Histories are gathered into one buffer and put back by one copy each way, whatever
-the number of layers; rings, the larger part, are read and written where they are. A row of zeros is
-a fresh stream: zeros are the padding before the first sample, and ring entries that no step has
-filled yet are masked by the stream's position.
+A layer reserves its span once, when it is built, and never owns memory. A call works on a `Batch`
+of some rows. Histories are gathered into one buffer and put back by one copy each way, whatever the
+number of layers; rings, the larger part, are read and written where they are, and for consecutive
+rows without a copy. Zeros are a fresh stream: they are the padding before the first sample, and
+ring entries that no step has filled yet are masked by the stream's position.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where one layer's state lies in a row."""
+    """Where one layer's state lies among a row's histories, or a row's rings, and its shape."""
 
     index: int
     offset: int
@@ -47,9 +47,9 @@ class StateLayout:
 
     def ring(self, steps: int, heads: int, head_dim: int) -> Span:
         """Room for the keys and values of an attention layer's last `steps` steps."""
-        span = Span(len(self.rings), self.ring_floats, (steps, 2, heads, head_dim))
+        span = Span(len(self.rings), self.ring_floats, (heads, steps, head_dim))
         self.rings.append(span)
-        self.ring_floats += steps * 2 * heads * head_dim
+        self.ring_floats += 2 * steps * heads * head_dim
         return span
 
     @property
@@ -59,44 +59,46 @@ class StateLayout:
 
 
 class StreamState:
-    """The state of `rows` streams, allocated once: [rows, layout.floats] and a frame count a row."""
+    """The state of `rows` streams, allocated once, and how many frames each row has had.
+
+    histories [rows, layout.history_floats]; rings: a layer's (keys, values), each
+    [rows, heads, window, head_dim].
+    """
 
     def __init__(self, layout: StateLayout, rows: int, device: torch.device) -> None:
-        self.rows = rows
         self.frames = [0] * rows
-        self._all = torch.zeros(rows, layout.floats, device=device)
-        self._histories = self._all[:, : layout.history_floats]
-        self._gathered = torch.empty(rows, layout.history_floats, device=device)
+        memory = torch.zeros(rows * layout.floats, device=device)
+        self.histories = memory[: rows * layout.history_floats].view(rows, -1)
+        self.rings: list[tuple[Tensor, Tensor]] = []
+        for ring in layout.rings:
+            start = rows * (layout.history_floats + ring.offset)
+            size = 2 * rows * math.prod(ring.shape)
+            keys, values = memory[start : start + size].view(2, rows, *ring.shape).unbind(0)
+            self.rings.append((keys, values))
+        self.bytes_per_row = layout.floats * memory.element_size()
+        self.gathered = torch.empty_like(self.histories)
         self._layout = layout
         self._views: dict[int, list[Tensor]] = {}
-        self.rings = [
-            self._all[:, layout.history_floats + ring.offset :][
-                :, : ring.shape[0] * ring.shape[1] * ring.shape[2] * ring.shape[3]
-            ].view(rows, *ring.shape)
-            for ring in layout.rings
-        ]
 
     @property
     def device(self) -> torch.device:
         """Where the state lives."""
-        return self._all.device
-
-    @property
-    def bytes_per_row(self) -> int:
-        """Memory of one stream."""
-        return self._all.shape[1] * self._all.element_size()
+        return self.histories.device
 
     def reset(self, row: int) -> None:
         """Make one row a fresh stream."""
-        self._all[row].zero_()
+        self.histories[row].zero_()
+        for keys, values in self.rings:
+            keys[row].zero_()
+            values[row].zero_()
         self.frames[row] = 0
 
     def open(self, rows: Sequence[int]) -> Batch:
         """Gather rows for one call; `Batch.close` puts the histories back."""
         index = torch.tensor(rows, device=self.device)
         count = len(rows)
-        gathered = self._gathered[:count]
-        torch.index_select(self._histories, 0, index, out=gathered)
+        gathered = self.gathered[:count]
+        torch.index_select(self.histories, 0, index, out=gathered)
         if count not in self._views:
             self._views[count] = [
                 gathered[:, s.offset : s.offset + s.shape[0] * s.shape[1]].view(count, *s.shape)
@@ -125,7 +127,7 @@ class Batch:
 
     def close(self, frames: int) -> None:
         """Put the histories back, `frames` frames later."""
-        gathered = self.state._gathered[: len(self.rows)]
-        self.state._histories.index_copy_(0, self.index, gathered)
+        gathered = self.state.gathered[: len(self.rows)]
+        self.state.histories.index_copy_(0, self.index, gathered)
         for row in self.rows:
             self.state.frames[row] += frames

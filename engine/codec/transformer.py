@@ -18,6 +18,8 @@ from engine.codec.kernels import Linear
 from engine.codec.state import Batch, Span, StateLayout
 from engine.codec.weights import CodecWeights
 
+Ring = tuple[Tensor, Tensor]
+
 
 class Rotary:
     """Rotation of adjacent pairs, as complex factors."""
@@ -35,7 +37,7 @@ class Rotary:
 
 def rotate(x: Tensor, factors: Tensor) -> Tensor:
     """x [B, T, H, D] rotated."""
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
     return torch.view_as_real(pairs * factors).flatten(-2)
 
 
@@ -56,9 +58,10 @@ class Steps:
         self.ring = torch.arange(window, device=self.first.device)
         self.window = window
 
-    def filled(self) -> Tensor:
-        """[B, 1, T, W]: ring entries that hold a step once the new step itself is stored."""
-        return (self.ring <= self.positions[:, :, None])[:, None]
+    def unfilled(self) -> Tensor:
+        """[T, B, 1, W]: -inf for ring entries that hold no step yet when the new step is stored."""
+        empty = self.ring > self.positions.T[:, :, None, None]
+        return torch.zeros(empty.shape, device=empty.device).masked_fill_(empty, -torch.inf)
 
     def seen(self) -> Tensor:
         """[B, 1, T, W + T]: entries stored before the call, and new steps, that each may see."""
@@ -105,37 +108,58 @@ class Layer:
         return F.rms_norm(x, (x.shape[-1],), eps=self.eps)
 
     def _attend(self, x: Tensor, batch: Batch, steps: Steps) -> Tensor:
-        qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))  # [B, T, 3, H, D]
+        qkv = self.qkv(x).view(x.shape[0], x.shape[1], 3, self.heads, -1)  # [B, T, 3, H, D]
         rotated = rotate(qkv[:, :, :2].flatten(2, 3), steps.factors)
-        queries, keys = rotated.split(self.heads, dim=2)
-        new = torch.stack((keys, qkv[:, :, 2]), dim=2)  # [B, T, 2, H, D]
-        queries = queries.transpose(1, 2)  # [B, H, T, D]
+        queries, keys = rotated.transpose(1, 2).chunk(2, dim=1)  # [B, H, T, D]
+        values = qkv[:, :, 2].transpose(1, 2)
         ring = batch.state.rings[self.ring.index]
-        if self.step_by_step:
-            y = self._each(queries, new, ring, batch, steps)
-        else:
-            seen = torch.cat((ring[batch.where], new), dim=1)
-            y = _attention(queries, seen, steps.seen())
-            ring[batch.index[:, None], steps.entries] = new
-        return y.transpose(1, 2).flatten(2)
+        attend = self._each if self.step_by_step else self._all
+        return attend(queries, keys, values, ring, batch, steps).transpose(1, 2).flatten(2)
+
+    def _all(
+        self, queries: Tensor, keys: Tensor, values: Tensor, ring: Ring, batch: Batch, steps: Steps
+    ) -> Tensor:
+        """All new steps at once, on the ring as it was and on each other."""
+        old_keys, old_values = ring[0][batch.where], ring[1][batch.where]
+        y = F.scaled_dot_product_attention(
+            queries,
+            torch.cat((old_keys, keys), dim=2),
+            torch.cat((old_values, values), dim=2),
+            steps.seen(),
+        )
+        rows = batch.index[:, None]
+        ring[0][rows, :, steps.entries] = keys.transpose(1, 2)
+        ring[1][rows, :, steps.entries] = values.transpose(1, 2)
+        return y
 
     def _each(
-        self, queries: Tensor, new: Tensor, ring: Tensor, batch: Batch, steps: Steps
+        self, queries: Tensor, keys: Tensor, values: Tensor, ring: Ring, batch: Batch, steps: Steps
     ) -> Tensor:
-        """Step after step on the ring alone: the same sums whatever the length of the call."""
-        masks = steps.filled()
+        """Step after step on the ring alone.
+
+        The sums are the same whatever the length of the call and the other rows in it, to the bit:
+        the library's fused attention on a CPU splits its work by the number of rows and threads.
+        """
+        masks = steps.unfilled()
         outputs = []
         for t in range(steps.count):
-            ring[batch.index, steps.entries[:, t]] = new[:, t]
-            one = slice(t, t + 1)
-            outputs.append(_attention(queries[:, :, one], ring[batch.where], masks[:, :, one]))
-        return outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=2)
+            entry = steps.entries[:, t]
+            ring[0][batch.index, :, entry] = keys[:, :, t]
+            ring[1][batch.index, :, entry] = values[:, :, t]
+            outputs.append(
+                _attend_one(queries[:, :, t], ring[0][batch.where], ring[1][batch.where], masks[t])
+            )
+        return torch.stack(outputs, dim=2)
 
 
-def _attention(queries: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-    """queries [B, H, T, D], seen [B, S, 2, H, D] (keys and values), mask [B, 1, T, S]."""
-    keys, values = seen.transpose(1, 3).unbind(2)
-    return F.scaled_dot_product_attention(queries, keys, values, mask)
+def _attend_one(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """query [B, H, D], keys and values [B, H, W, D], mask [B, 1, W] -> [B, H, D]."""
+    heads = query.shape[1]
+    flat = query.flatten(0, 1).unsqueeze(1)  # [B H, 1, D]
+    bias = mask.expand(-1, heads, -1).reshape(flat.shape[0], 1, -1)
+    scale = query.shape[-1] ** -0.5
+    scores = torch.baddbmm(bias, flat, keys.flatten(0, 1).transpose(1, 2), alpha=scale)
+    return torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1)).view(query.shape)
 
 
 class WindowTransformer:
@@ -169,7 +193,7 @@ class WindowTransformer:
         """x [B, T, C] -> [B, T, C]. More steps than a window are taken in pieces."""
         first = [frame * self.rate for frame in batch.first_frame]
         pieces = []
-        for piece in x.split(self.window, dim=1):
+        for piece in torch.split(x, self.window, dim=1):
             count = piece.shape[1]
             steps = Steps(first, count, self.window, self.rotary, batch)
             for layer in self.layers:

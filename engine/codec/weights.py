@@ -56,7 +56,8 @@ class CodecWeights:
                 g = self.tensors[module + g_suffix].double()
                 v = self.tensors[module + v_suffix].double()
                 norm = v.flatten(1).norm(dim=1).view(-1, *(1,) * (v.dim() - 1))
-                return (g * v / norm).to(self.device, torch.float32)
+                folded: Tensor = (g * v / norm).to(self.device, torch.float32)
+                return folded
         return self.tensor(f"{module}.weight")
 
     def bias(self, module: str) -> Tensor:
