@@ -87,7 +87,7 @@ class LanguageEngine:
         ids = np.array(prompt.input_ids)
         codes = torch.from_numpy(prompt.codes.astype(np.int64))
         ids[prompt.code_positions()] = frame_ids(codes, self._vocab_size).numpy()
-        return ids.tolist()
+        return [int(token) for token in ids]
 
     def abort(self, request_id: str) -> None:
         """Ask the scheduler to drop a request; its stream then ends with finish "abort"."""

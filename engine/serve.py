@@ -140,12 +140,17 @@ def main() -> None:
     asyncio.get_event_loop_policy().get_event_loop().run_until_complete(_serve(worker, endpoint))
 
 
+def _stop_at_end_of_input(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        stop.set()
+
+
 async def _serve(worker: Any, endpoint: str) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    loop.add_reader(sys.stdin.fileno(), lambda: os.read(0, 4096) or stop.set())
+    loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_input, stop)
     _report("speaking the first word")
     await worker.start()
     server = asyncio.create_task(Server(worker, lambda: worker.info).run(endpoint))

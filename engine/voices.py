@@ -94,4 +94,4 @@ class VoiceStore:
         expected = f"{path}: expected uint16 [frames, {self._num_codebooks}]"
         if codes.dtype != np.uint16 or codes.ndim != 2 or codes.shape[1] != self._num_codebooks:
             raise InvalidRequestError(f"{expected}, got {codes.dtype} {list(codes.shape)}")
-        return codes
+        return codes.astype(np.uint16, copy=False)

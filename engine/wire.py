@@ -21,39 +21,39 @@ class Call(msgspec.Struct, tag_field="t", frozen=True):
     call: int
 
 
-class GetInfo(Call, tag="info"):
+class GetInfo(Call, tag="info", frozen=True):
     """Answered by Info."""
 
 
-class GetStats(Call, tag="stats"):
+class GetStats(Call, tag="stats", frozen=True):
     """Answered by Stats."""
 
 
-class Speak(Call, tag="speak"):
+class Speak(Call, tag="speak", frozen=True):
     """Answered by any number of Sound and then Ended or Failed."""
 
     request: SpeechRequest
 
 
-class AbortSpeech(Call, tag="abort"):
+class AbortSpeech(Call, tag="abort", frozen=True):
     """Answered by Aborted."""
 
     request_id: str
 
 
-class Warm(Call, tag="warm"):
+class Warm(Call, tag="warm", frozen=True):
     """Answered by Ok."""
 
     voice: str
 
 
-class AddVoice(Call, tag="add_voice"):
+class AddVoice(Call, tag="add_voice", frozen=True):
     """Answered by Ok."""
 
     sample: VoiceSample
 
 
-class RemoveVoice(Call, tag="remove_voice"):
+class RemoveVoice(Call, tag="remove_voice", frozen=True):
     """Answered by Ok."""
 
     name: str
@@ -68,41 +68,41 @@ class Answer(msgspec.Struct, tag_field="t", frozen=True):
     call: int
 
 
-class Info(Answer, tag="info"):
+class Info(Answer, tag="info", frozen=True):
     """What the worker is."""
 
     info: EngineInfo
 
 
-class Stats(Answer, tag="stats"):
+class Stats(Answer, tag="stats", frozen=True):
     """What it does."""
 
     stats: EngineStats
 
 
-class Sound(Answer, tag="sound"):
+class Sound(Answer, tag="sound", frozen=True):
     """Frames of a Speak."""
 
     frames: Frames
 
 
-class Ended(Answer, tag="ended"):
+class Ended(Answer, tag="ended", frozen=True):
     """The end of a Speak."""
 
     finished: Finished
 
 
-class Aborted(Answer, tag="aborted"):
+class Aborted(Answer, tag="aborted", frozen=True):
     """The result of an AbortSpeech."""
 
     result: AbortResult
 
 
-class Ok(Answer, tag="ok"):
+class Ok(Answer, tag="ok", frozen=True):
     """Done; nothing to say."""
 
 
-class Failed(Answer, tag="failed"):
+class Failed(Answer, tag="failed", frozen=True):
     """An `EngineError` of this class name in engine.api; unknown names are internal errors."""
 
     kind: str

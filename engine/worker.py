@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -120,7 +120,7 @@ class SpeechWorker:
 
     async def _speak(
         self, request: api.SpeechRequest, stream: _Stream
-    ) -> AsyncIterator[api.Frames | api.Finished]:
+    ) -> AsyncGenerator[api.Frames | api.Finished, None]:
         references = self._voices.references(request.voice)
         width = self._checkpoint.config.num_codebooks
         try:
