@@ -1,9 +1,11 @@
 """Build data/lexicon.txt.xz from misaki's American English dictionaries (Apache-2.0).
 
-    python -m engine.frontend.build_lexicon FOLDER      # holds us_gold.json and us_silver.json of misaki 0.9.4
+    python -m engine.frontend.build_lexicon FOLDER      # holds us_gold.json and us_silver.json of
+    misaki 0.9.4
 
-One line a word, "word phonemes", in the alphabet of engine.frontend.phones. A word with several readings keeps its
-default one; capitalised forms go where the lower-case form says the same.
+One line a word, "word phonemes", in the alphabet of engine.frontend.phones. Where a verb or a
+noun is read otherwise (to live, a record), "word|verb phonemes" or "word|noun phonemes" follows.
+Capitalised forms go where the lower-case form says the same.
 """
 
 from __future__ import annotations
@@ -24,6 +26,14 @@ def reading(entry: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def variants(entry: Any) -> dict[str, str]:
+    """Readings as a verb and as a noun, where they differ from the default one."""
+    if not isinstance(entry, dict):
+        return {}
+    found = {"verb": entry.get("VERB") or entry.get("VB"), "noun": entry.get("NOUN")}
+    return {name: value for name, value in found.items() if value and value != entry.get("DEFAULT")}
+
+
 def build(folder: Path) -> dict[str, str]:
     """Both dictionaries merged; gold wins."""
     words: dict[str, str] = {}
@@ -32,6 +42,8 @@ def build(folder: Path) -> dict[str, str]:
             phonemes = reading(entry)
             if phonemes and word.replace("'", "").isalpha():
                 words[word] = "".join(parse(phonemes)[0])
+                for name, other in variants(entry).items():
+                    words[f"{word}|{name}"] = "".join(parse(other)[0])
     return {
         word: phonemes
         for word, phonemes in words.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 
@@ -13,20 +14,37 @@ from engine.frontend.rules import pronounce
 _VOICELESS, _SIBILANTS = "ptkfθ", "szʃʒʧʤ"
 # Readings that the dictionary lacks or that fit running speech better than a citation.
 _OWN = {
-    "a": "ə", "an": "ən", "am": "əm", "i": "ˌI", "the": "ðə", "to": "tə", "miz": "mˈɪz", "oh": "ˈO", "used": "jˈuzd",
-    "o'clock": "əklˈɑk", "okay": "ˌOkˈA", "ok": "ˌOkˈA", "wifi": "wˈIfˌI", "iphone": "ˈIfˌOn", "cetera": "sˈɛTəɹə",
-    "sen": "sˈɛn", "etc": "ɛtsˈɛTəɹə",
-}  # fmt: skip
-_LETTERS = {
-    "A": "ˈA", "B": "bˈi", "C": "sˈi", "D": "dˈi", "E": "ˈi", "F": "ˈɛf", "G": "ʤˈi", "H": "ˈAʧ", "I": "ˈI", "J": "ʤˈA",
-    "K": "kˈA", "L": "ˈɛl", "M": "ˈɛm", "N": "ˈɛn", "O": "ˈO", "P": "pˈi", "Q": "kjˈu", "R": "ˈɑɹ", "S": "ˈɛs",
-    "T": "tˈi", "U": "jˈu", "V": "vˈi", "W": "dˈʌbᵊlju", "X": "ˈɛks", "Y": "wˈI", "Z": "zˈi",
-}  # fmt: skip
+    "a": "ə",
+    "an": "ən",
+    "am": "əm",
+    "i": "ˌI",
+    "the": "ðə",
+    "to": "tə",
+    "miz": "mˈɪz",
+    "oh": "ˈO",
+    "used": "jˈuzd",
+    "o'clock": "əklˈɑk",
+    "okay": "ˌOkˈA",
+    "ok": "ˌOkˈA",
+    "wifi": "wˈIfˌI",
+    "iphone": "ˈIfˌOn",
+    "cetera": "sˈɛTəɹə",
+    "etc": "ɛtsˈɛTəɹə",
+}
+_LETTER_NAMES = (
+    "ˈA bˈi sˈi dˈi ˈi ˈɛf ʤˈi ˈAʧ ˈI ʤˈA kˈA ˈɛl ˈɛm ˈɛn ˈO pˈi kjˈu ˈɑɹ ˈɛs tˈi jˈu vˈi dˈʌbᵊlju "
+    "ˈɛks wˈI zˈi"
+).split()
+_LETTERS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _LETTER_NAMES, strict=True))
 
 
 def spell(letters: str) -> str:
     """Letter names, the last one stressed: USA -> jˌuˌɛsˈA."""
-    names = [_LETTERS[letter] for letter in letters.upper() if letter in _LETTERS or letter.upper() in _LETTERS]
+    names = [
+        _LETTERS[letter]
+        for letter in letters.upper()
+        if letter in _LETTERS or letter.upper() in _LETTERS
+    ]
     return "".join([name.replace(PRIMARY, SECONDARY) for name in names[:-1]] + names[-1:])
 
 
@@ -51,6 +69,19 @@ def continuing(stem: str) -> str:
     return (stem[:-1] + "T" if flap else stem) + "ɪŋ"
 
 
+# (ending, what it replaced, how it sounds)
+_ENDINGS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("ies", "y", plural),
+    ("es", "", plural),
+    ("s", "", plural),
+    ("ied", "y", past),
+    ("ed", "", past),
+    ("ed", "e", past),
+    ("ing", "", continuing),
+    ("ing", "e", continuing),
+)
+
+
 class Lexicon:
     """Phonemes for any word in Latin letters. Loading takes some tenths of a second."""
 
@@ -61,20 +92,41 @@ class Lexicon:
     def get(self, word: str) -> str | None:
         """The dictionary's reading of a word as it stands, in lower case, or capitalised."""
         own = _OWN.get(word.lower())
-        return own or self._words.get(word) or self._words.get(word.lower()) or self._words.get(word.capitalize())
+        return (
+            own
+            or self._words.get(word)
+            or self._words.get(word.lower())
+            or self._words.get(word.capitalize())
+        )
+
+    def as_part(self, word: str, part: str) -> str | None:
+        """The reading of a word as a "verb" or a "noun", where it differs from the usual one."""
+        return self._words.get(f"{word.lower()}|{part}")
 
     def __call__(self, word: str) -> str:
         """Phonemes of a word; "" where there is no Latin letter in it."""
         word = plain_letters(word)
-        letters = "".join(character for character in word if character.isascii() and character.isalpha())
+        letters = "".join(
+            character for character in word if character.isascii() and character.isalpha()
+        )
         if not letters:
             return ""
         if len(letters) == 1:
             return self._single(letters)
         found = self.get(word)
-        if word.isupper() and len(word) > 1 and (found is None or word not in self._words and self._is_code(word)):
+        if (
+            word.isupper()
+            and len(word) > 1
+            and (found is None or word not in self._words and self._is_code(word))
+        ):
             return spell(letters)
-        return found or self._inflected(word) or self._inflected(letters) or self._compound(letters) or self._unknown(letters)
+        return (
+            found
+            or self._inflected(word)
+            or self._inflected(letters)
+            or self._compound(letters)
+            or self._unknown(letters)
+        )
 
     @staticmethod
     def _single(letter: str) -> str:
@@ -91,9 +143,7 @@ class Lexicon:
         if word.endswith(("'s", "s'")):
             stem = self.get(word[:-2]) or (self(word[:-2]) if len(word) > 3 else None)
             return plural(stem) if stem else None
-        endings = (("ies", "y", plural), ("es", "", plural), ("s", "", plural), ("ied", "y", past), ("ed", "", past),
-                   ("ed", "e", past), ("ing", "", continuing), ("ing", "e", continuing))  # fmt: skip
-        for ending, restored, build in endings:
+        for ending, restored, build in _ENDINGS:
             stem_letters = word.removesuffix(ending)
             if stem_letters == word or len(stem_letters) < 2:
                 continue
@@ -107,7 +157,10 @@ class Lexicon:
     def _compound(self, word: str) -> str | None:
         word = word.lower()
         for cut in range(len(word) - 3, 2, -1):
-            first, second = self._words.get(word[:cut]), self._words.get(word[cut:]) or self._inflected(word[cut:])
+            first, second = (
+                self._words.get(word[:cut]),
+                self._words.get(word[cut:]) or self._inflected(word[cut:]),
+            )
             if first and second:
                 return first + second.replace(PRIMARY, SECONDARY)
         return None

@@ -1,9 +1,9 @@
 """The phone inventory of the built-in voice, and how a phoneme string becomes tokens.
 
-The alphabet is misaki's for American English (one character a phone; capital letters are diphthongs:
-A as in day, I as in my, O as in no, W as in now, Y as in boy; T is the flap of "better"; ᵊ the vowel
-before a syllabic l or n, ᵻ the reduced vowel of "roses"). A stress mark stands before its vowel and
-is folded into it, so a token is a sound: "həlˈO" -> h ə l ˈO.
+The alphabet is misaki's for American English (one character a phone; capital letters are
+diphthongs: A as in day, I as in my, O as in no, W as in now, Y as in boy; T is the flap of
+"better"; ᵊ the vowel before a syllabic l or n, ᵻ the reduced vowel of "roses"). A stress mark
+stands before its vowel and is folded into it, so a token is a sound: "həlˈO" -> h ə l ˈO.
 """
 
 from __future__ import annotations

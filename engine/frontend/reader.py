@@ -10,6 +10,16 @@ from engine.frontend.normalise import Item, Span, normalise
 _STRENGTH = {mark: rank for rank, mark in enumerate(",—:;….!?")}
 
 
+# After these a word of two readings is a verb, or a noun.
+_BEFORE_VERB = frozenset(
+    "to will would can could should must may might shall please don't didn't doesn't won't can't "
+    "cannot not i we you they let's let i'll we'll you'll they'll who".split()
+)
+_BEFORE_NOUN = frozenset(
+    "the a an my your his her our their its this that these those of no any some each every".split()
+)
+
+
 class Reader:
     """Reads text aloud, on paper. Shared by threads: holds only the lexicon."""
 
@@ -20,8 +30,8 @@ class Reader:
     def __call__(self, text: str) -> tuple[list[str], list[Span]]:
         """Phone, mark and tag tokens, and for each the characters [start, end) of `text`.
 
-        Words are separated by a boundary token, which belongs to the word before. A text without a word
-        gives no phone tokens.
+        Words are separated by a boundary token, which belongs to the word before. A text without
+        a word gives no phone tokens.
         """
         tokens: list[str] = []
         spans: list[Span] = []
@@ -61,7 +71,20 @@ class Reader:
             phonemes = "jˈust"
         elif lower in ("am", "in") and follower is None:
             phonemes = {"am": "ˈæm", "in": "ˈɪn"}[lower]
+        else:
+            phonemes = self._in_context(items, index) or phonemes
         return phones.parse(phonemes)[0]
+
+    def _in_context(self, items: list[Item], index: int) -> str | None:
+        before = items[index - 1] if index else None
+        if before is None or before.kind != "word":
+            # A sentence that starts with such a word is mostly an order: close the door.
+            return self._lexicon.as_part(items[index].text, "verb")
+        if before.text.lower() in _BEFORE_VERB:
+            return self._lexicon.as_part(items[index].text, "verb")
+        if before.text.lower() in _BEFORE_NOUN:
+            return self._lexicon.as_part(items[index].text, "noun")
+        return None
 
     def _weak(self, word: str, follower: str | None) -> str:
         if follower is None:

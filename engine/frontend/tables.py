@@ -59,7 +59,8 @@ UNITS = {
 TITLES = {
     "Dr": ["doctor"], "Mr": ["mister"], "Mrs": ["missus"], "Ms": ["miz"], "Prof": ["professor"],
     "St": ["saint"], "Gen": ["general"], "Sen": ["senator"], "Rep": ["representative"],
-    "Capt": ["captain"], "Lt": ["lieutenant"], "Sgt": ["sergeant"], "Rev": ["reverend"], "Gov": ["governor"],
+    "Capt": ["captain"], "Lt": ["lieutenant"], "Sgt": ["sergeant"], "Rev": ["reverend"],
+    "Gov": ["governor"],
 }  # fmt: skip
 
 # Anywhere, in lower case.
@@ -72,15 +73,33 @@ ABBREVIATIONS = {
     "max.": ["maximum"], "avg.": ["average"], "hrs.": ["hours"], "misc.": ["miscellaneous"],
 }  # fmt: skip
 
+CAPITALISED = (
+    "jr.",
+    "sr.",
+    "inc.",
+    "ltd.",
+    "corp.",
+    "st.",
+    "ave.",
+    "blvd.",
+    "rd.",
+    "apt.",
+    "dept.",
+)
+
 # Alone. Signs that no one says (quotes, asterisks, underscores) are not here.
 SYMBOLS = {
     "&": "and", "+": "plus", "=": "equals", "@": "at", "%": "percent", "°": "degrees", "×": "times",
-    "÷": "divided by", "±": "plus or minus", "<": "less than", ">": "greater than", "©": "copyright", "™": "trademark",
+    "÷": "divided by", "±": "plus or minus",
+    "<": "less than", ">": "greater than", "©": "copyright",
+    "™": "trademark",
     "€": "euros", "£": "pounds", "$": "dollars",
 }  # fmt: skip
 
 # After a name or a noun: World War II, chapter IV. I, V and X alone are letters.
 ROMAN = {
-    "II": 2, "III": 3, "IV": 4, "VI": 6, "VII": 7, "VIII": 8, "IX": 9, "XI": 11, "XII": 12, "XIII": 13, "XIV": 14,
+    "II": 2, "III": 3, "IV": 4, "VI": 6, "VII": 7,
+    "VIII": 8, "IX": 9, "XI": 11, "XII": 12, "XIII": 13,
+    "XIV": 14,
     "XV": 15, "XVI": 16, "XIX": 19, "XX": 20, "XXI": 21,
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""The built-in voice's `TextTokenizer`: a text goes through the reader, scaffold through tokenizer.json."""
+"""The built-in voice's `TextTokenizer`: a text goes through the reader, scaffold through
+tokenizer.json.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,13 @@ _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[
 class PhoneTokenizer:
     """Reads English; other scripts and signs are passed over.
 
-    A text in which nothing is left to say raises TextError, so that silence is never sold as speech.
+    A text in which nothing is left to say raises TextError, so that silence is never sold as
+    speech.
     """
 
-    def __init__(self, full: Tokenizer, config: LanguageModelConfig, reader: Reader | None = None) -> None:
+    def __init__(
+        self, full: Tokenizer, config: LanguageModelConfig, reader: Reader | None = None
+    ) -> None:
         """Raises CheckpointError where tokenizer, configuration and phone inventory disagree."""
         full.no_truncation()
         full.no_padding()
@@ -30,7 +35,9 @@ class PhoneTokenizer:
         self._num_tokens = 1 + max(self._ids.values())
         missing = [token for token in PHONE_TOKENS if token not in self._ids]
         if missing:
-            raise CheckpointError(f"tokenizer: expected every phone of the front end, {missing} are missing")
+            raise CheckpointError(
+                f"tokenizer: expected every phone of the front end, {missing} are missing"
+            )
         if self._num_tokens > config.text_config.vocab_size:
             raise CheckpointError(
                 f"tokenizer: expected ids below {config.text_config.vocab_size} "
@@ -50,7 +57,9 @@ class PhoneTokenizer:
         return self._num_tokens
 
     def encode(self, text: str) -> list[int]:
-        """Untrusted text -> ids, never a control token. Raises TextError where nothing can be said."""
+        """Untrusted text -> ids, never a control token. Raises TextError where nothing can be
+        said.
+        """
         return self.encode_spans(text)[0]
 
     def encode_spans(self, text: str) -> tuple[list[int], list[Span]]:
@@ -58,7 +67,11 @@ class PhoneTokenizer:
         tokens, spans = self._reader(text)
         if not any(token in _SOUNDS for token in tokens):
             raise TextError(f"expected English words to speak, found none in {text[:60]!r}")
-        known = [(self._ids[token], span) for token, span in zip(tokens, spans, strict=True) if token in self._ids]
+        known = [
+            (self._ids[token], span)
+            for token, span in zip(tokens, spans, strict=True)
+            if token in self._ids
+        ]
         return [token_id for token_id, _ in known], [span for _, span in known]
 
     def encode_scaffold(self, piece: str) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The built-in voice's vocabulary: which id is which token, and the tokenizer file that says so.
 
-Scaffold pieces of the prompt are single tokens here (the engine encodes each piece on its own), so that a prompt
-costs six tokens beside its phones. White space between tokens means nothing.
+Scaffold pieces of the prompt are single tokens here (the engine encodes each piece on its own),
+so that a prompt costs six tokens beside its phones. White space between tokens means nothing.
 """
 
 from __future__ import annotations

@@ -18,12 +18,16 @@ def main() -> None:
 
 @app.command()
 def voice(
-    work: Annotated[Path, typer.Option(help="Folder for corpus, states and the exported checkpoint.")],
-    config: Annotated[Path | None, typer.Option(help="TOML file; default: the built-in voice's.")] = None,
+    work: Annotated[
+        Path, typer.Option(help="Folder for corpus, states and the exported checkpoint.")
+    ],
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file; default: the built-in voice's.")
+    ] = None,
     stage: Annotated[list[str] | None, typer.Option(help="Only these stages, in order.")] = None,
     threads: Annotated[int, typer.Option(help="Threads of the arithmetic.")] = os.cpu_count() or 1,
 ) -> None:
-    """Make the built-in voice: corpus, codes, encode, wave, ar, export. Resumes where it stopped."""
+    """Make the built-in voice: corpus, codes, encode, wave, ar, export. Every stage resumes."""
     import torch
 
     from engine.train.config import VoiceConfig
@@ -33,7 +37,9 @@ def voice(
     stages = VoiceProject(work, VoiceConfig.load(config)).stages()
     unknown = [name for name in stage or [] if name not in stages]
     if unknown:
-        raise typer.BadParameter(f"expected stages among {', '.join(stages)}, got {', '.join(unknown)}")
+        raise typer.BadParameter(
+            f"expected stages among {', '.join(stages)}, got {', '.join(unknown)}"
+        )
     for name in stage or stages:
         print(f"stage {name}", flush=True)
         stages[name]()

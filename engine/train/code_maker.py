@@ -1,8 +1,8 @@
 """Stage 1: learn what a code is, by an autoencoder of spectral features with the quantisers inside.
 
-No waveform is made here, so minutes suffice on a CPU: the decoder only has to give the features back. It is causal,
-as the real decoder will be, so a code carries what a causal decoder needs at its time; the encoder may look
-ahead, since the codes of the corpus are made offline.
+No waveform is made here, so minutes suffice on a CPU: the decoder only has to give the features
+back. It is causal, as the real decoder will be, so a code carries what a causal decoder needs at
+its time; the encoder may look ahead, since the codes of the corpus are made offline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ConvNeXt(nn.Module):
         """See the class."""
         y = self.depthwise(F.pad(x, self.padding)).transpose(1, 2)
         y = self.down(F.gelu(self.up(self.norm(y))))
-        return x + y.transpose(1, 2)
+        result: Tensor = x + y.transpose(1, 2)
+        return result
 
 
 class CodeMaker(nn.Module):
@@ -58,7 +59,9 @@ class CodeMaker(nn.Module):
             ConvNeXt(width, causal=False),
             nn.Conv1d(width, dim, 1),
         )
-        self.quantiser = AnchoredResidualQuantiser(dim, semantic_size, residual_size, residual_books)
+        self.quantiser = AnchoredResidualQuantiser(
+            dim, semantic_size, residual_size, residual_books
+        )
         self.decoder = nn.Sequential(
             nn.Conv1d(dim, width, 1),
             ConvNeXt(width, causal=True),

@@ -1,4 +1,6 @@
-"""The training configuration: one TOML file, and the checkpoint's own configurations made from it."""
+"""The training configuration: one TOML file, and the checkpoint's own configurations made from
+it.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,16 @@ class VoiceConfig:
 
     @classmethod
     def load(cls, path: Path | None = None) -> VoiceConfig:
-        """Read a file, by default the built-in voice's. Raises CheckpointError on sizes that do not fit."""
+        """Read a file, by default the built-in voice's. Raises CheckpointError on sizes that do
+        not fit.
+        """
         source = path or files("engine.train").joinpath("voice.toml")
         data: dict[str, dict[str, Any]] = tomllib.loads(source.read_text("utf-8"))
-        codec = CodecConfig(**{k: tuple(v) if isinstance(v, list) else v for k, v in data["codec"].items()})
+        sizes: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in data["codec"].items()
+        }
+        codec = CodecConfig(**sizes)
         text = model_json(data, codec)
         return cls(codec, parse_config(text.encode(), "training configuration"), text, data)
 

@@ -1,7 +1,8 @@
 """The corpus on disk: shards of utterances with their phone tokens and phone times.
 
-A shard is an uncompressed .npz written under another name and renamed, so an interrupted run leaves no half
-shard and the next one goes on where it stopped. Every shard depends on its number alone.
+A shard is an uncompressed .npz written under another name and renamed, so an interrupted run
+leaves no half shard and the next one goes on where it stopped. Every shard depends on its number
+alone.
 """
 
 from __future__ import annotations
@@ -56,10 +57,18 @@ def random_voice(rng: random.Random) -> Voice:
 
 
 def with_pause(
-    tokens: list[str], ends: NDArray[np.int64], samples: Samples, gap_samples: int, rng: random.Random
+    tokens: list[str],
+    ends: NDArray[np.int64],
+    samples: Samples,
+    gap_samples: int,
+    rng: random.Random,
 ) -> tuple[list[str], NDArray[np.int64], Samples]:
-    """Put a [pause] of `gap_samples` at one of the word boundaries; unchanged where there is none."""
-    places = [i for i, token in enumerate(tokens) if token == phones.SPACE and 0 < i < len(tokens) - 1]
+    """Put a [pause] of `gap_samples` at one of the word boundaries; unchanged where there is
+    none.
+    """
+    places = [
+        i for i, token in enumerate(tokens) if token == phones.SPACE and 0 < i < len(tokens) - 1
+    ]
     if not places:
         return tokens, ends, samples
     index = rng.choice(places)
@@ -101,7 +110,12 @@ def _utterance(
 def write_shard(path: Path, utterances: Sequence[Utterance]) -> None:
     """Write a shard at once or not at all."""
     meta = [
-        {"text": u.text, "tokens": u.tokens, "style": u.style, "voice": [u.voice.pitch, u.voice.formant]}
+        {
+            "text": u.text,
+            "tokens": u.tokens,
+            "style": u.style,
+            "voice": [u.voice.pitch, u.voice.formant],
+        }
         for u in utterances
     ]
     part = path.with_suffix(".part.npz")
@@ -138,7 +152,9 @@ def read_shard(path: Path) -> list[Utterance]:
     return result
 
 
-def make_shard(teacher: Teacher, plan: CorpusPlan, number: int, excluded: Sequence[str]) -> list[Utterance]:
+def make_shard(
+    teacher: Teacher, plan: CorpusPlan, number: int, excluded: Sequence[str]
+) -> list[Utterance]:
     """The utterances of shard `number`."""
     rng = random.Random(f"corpus {number}")
     voices = [random_voice(rng) for _ in range(plan.voices_per_shard)]
@@ -151,7 +167,9 @@ def make_shard(teacher: Teacher, plan: CorpusPlan, number: int, excluded: Sequen
     return utterances
 
 
-def make_corpus(folder: Path, plan: CorpusPlan, shards: Sequence[int], excluded: Sequence[str]) -> Iterator[Path]:
+def make_corpus(
+    folder: Path, plan: CorpusPlan, shards: Sequence[int], excluded: Sequence[str]
+) -> Iterator[Path]:
     """Make the missing ones among `shards`; yields each path when it is there."""
     folder.mkdir(parents=True, exist_ok=True)
     teacher: Teacher | None = None

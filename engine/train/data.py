@@ -1,4 +1,6 @@
-"""The corpus in memory: utterances cut into code frames, with the token and the anchor of each frame."""
+"""The corpus in memory: utterances cut into code frames, with the token and the anchor of each
+frame.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,11 @@ def load_corpus(paths: Sequence[Path], frame_samples: int, rate_hz: int) -> list
 
 
 class Crops:
-    """Random stretches of `frames` frames, drawn by length so that every frame is equally likely."""
+    """Random stretches of `frames` frames, drawn so that every frame is equally likely."""
 
-    def __init__(self, corpus: Sequence[Framed], frames: int, frame_samples: int, seed: int) -> None:
+    def __init__(
+        self, corpus: Sequence[Framed], frames: int, frame_samples: int, seed: int
+    ) -> None:
         self._corpus = [item for item in corpus if item.frames >= 3]
         self._frames, self._frame_samples = frames, frame_samples
         lengths = np.array([item.frames for item in self._corpus], np.float64)

@@ -1,7 +1,7 @@
 """Two light critics of waveforms: one folds time by prime periods, one looks at spectrograms.
 
-Small versions of the ideas of HiFi-GAN (periods; Kong et al. 2020) and UnivNet (resolutions; Jang et al. 2021), with
-least-squares losses, sized so that a CPU can afford them.
+Small versions of the ideas of HiFi-GAN (periods; Kong et al. 2020) and UnivNet (resolutions; Jang
+et al. 2021), with least-squares losses, sized so that a CPU can afford them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _SLOPE = 0.1
 class Critic(nn.Module):
     """A stack of 2-d convolutions; returns every layer's output, the verdicts last."""
 
-    def __init__(self, into: int, widths: Sequence[int], kernel: tuple[int, int], stride: tuple[int, int]) -> None:
+    def __init__(
+        self, into: int, widths: Sequence[int], kernel: tuple[int, int], stride: tuple[int, int]
+    ) -> None:
         super().__init__()
         padding = (kernel[0] // 2, kernel[1] // 2)
         sizes = [into, *widths]
@@ -29,7 +31,9 @@ class Critic(nn.Module):
             for a, b in zip(sizes[:-1], sizes[1:], strict=True)
         )
         last = (3 if kernel[0] > 1 else 1, 3 if kernel[1] > 1 else 1)
-        self.verdict = weight_norm(nn.Conv2d(widths[-1], 1, last, padding=(last[0] // 2, last[1] // 2)))
+        self.verdict = weight_norm(
+            nn.Conv2d(widths[-1], 1, last, padding=(last[0] // 2, last[1] // 2))
+        )
 
     def forward(self, x: Tensor) -> Features:
         """[B, into, ...] -> features."""
@@ -53,7 +57,9 @@ class Critics(nn.Module):
         super().__init__()
         self.periods, self.resolutions = tuple(periods), tuple(resolutions)
         self.by_period = nn.ModuleList(Critic(1, period_widths, (5, 1), (3, 1)) for _ in periods)
-        self.by_resolution = nn.ModuleList(Critic(1, resolution_widths, (5, 3), (2, 1)) for _ in resolutions)
+        self.by_resolution = nn.ModuleList(
+            Critic(1, resolution_widths, (5, 3), (2, 1)) for _ in resolutions
+        )
 
     def forward(self, wave: Tensor) -> list[Features]:
         """See the class."""
@@ -81,7 +87,8 @@ def generator_losses(real: list[Features], fake: list[Features]) -> tuple[Tensor
     """Fake verdicts towards 1; and the distance of all inner features, relative to their size."""
     adversarial = torch.stack([(1 - f[-1].float()).square().mean() for f in fake]).mean()
     distances = [
-        (a.detach().float() - b.float()).abs().mean() / a.detach().float().abs().mean().clamp(min=1e-3)
+        (a.detach().float() - b.float()).abs().mean()
+        / a.detach().float().abs().mean().clamp(min=1e-3)
         for r, f in zip(real, fake, strict=True)
         for a, b in zip(r[:-1], f[:-1], strict=True)
     ]

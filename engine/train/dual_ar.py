@@ -1,7 +1,9 @@
-"""The Dual-AR as a network that learns: whole padded sequences, S2-Pro's arithmetic and tensor names.
+"""The Dual-AR as a network that learns: whole padded sequences, S2-Pro's arithmetic and tensor
+names.
 
-`state_dict` keys are those of the checkpoint's safetensors, so loading and saving need no mapping. The
-engine's own modules (engine.models) fuse matrices for speed and do not learn; tests hold the two equal.
+`state_dict` keys are those of the checkpoint's safetensors, so loading and saving need no
+mapping. The engine's own modules (engine.models) fuse matrices for speed and do not learn; tests
+hold the two equal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Hear a voice in training: evaluation sentences free-running, and the codec's round trip.
 
-Writes wav files and texts.json, which engine.train.judge reads (it needs the judges' packages; this does not).
+Writes wav files and texts.json, which engine.train.judge reads (it needs the judges' packages;
+this does not).
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def trained_model(project: VoiceProject) -> DualAR:
 def trained_decoder(project: VoiceProject) -> WaveDecoder:
     """The decoder as last saved."""
     decoder = project.decoder()
-    decoder.load_state_dict(torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"])
+    decoder.load_state_dict(
+        torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"]
+    )
     return decoder.eval()
 
 
@@ -56,7 +59,12 @@ def prompt(tokens: list[str], builder: Builder) -> tuple[torch.Tensor, torch.Ten
 
 @torch.no_grad()
 def say(
-    project: VoiceProject, sentences: Sequence[str], folder: Path, how: Drawing, batch: int = 12, seed: int = 0
+    project: VoiceProject,
+    sentences: Sequence[str],
+    folder: Path,
+    how: Drawing,
+    batch: int = 12,
+    seed: int = 0,
 ) -> dict[str, float]:
     """Speak sentences with the voice as it is; returns shares of what went wrong, and the speed."""
     torch.manual_seed(seed)
@@ -64,7 +72,9 @@ def say(
     reader, codec = Reader(), project.config.codec
     builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
     speaker, decoder = Speaker(trained_model(project)), trained_decoder(project)
-    names, answers, began = {}, [], time.monotonic()
+    names: dict[str, str] = {}
+    answers: list[Answer] = []
+    began = time.monotonic()
     for first in range(0, len(sentences), batch):
         group = [reader(text)[0] for text in sentences[first : first + batch]]
         limits = [round(len(tokens) * 2.2) + 25 for tokens in group]
@@ -78,7 +88,11 @@ def say(
     (folder / "texts.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")
     seconds = frames * codec.frame_samples / project.rate_hz
     stopped = sum(answer.stopped for answer in answers) / len(answers)
-    return {"stopped": stopped, "seconds": seconds, "per_second": seconds / (time.monotonic() - began)}
+    return {
+        "stopped": stopped,
+        "seconds": seconds,
+        "per_second": seconds / (time.monotonic() - began),
+    }
 
 
 def decode(decoder: WaveDecoder, answer: Answer) -> NDArray[np.float32]:
@@ -108,4 +122,9 @@ def round_trip(project: VoiceProject, folder: Path, count: int = 40) -> None:
 
 def all_sentences(kinds: Sequence[str] = ()) -> list[str]:
     """Evaluation sentences of these kinds, by default of all."""
-    return [text for kind, texts in evaluation_sentences().items() if not kinds or kind in kinds for text in texts]
+    return [
+        text
+        for kind, texts in evaluation_sentences().items()
+        if not kinds or kind in kinds
+        for text in texts
+    ]

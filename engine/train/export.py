@@ -1,4 +1,6 @@
-"""Write the checkpoint in S2-Pro's layout: config, tokenizer, safetensors, codec.pth, codec_config.json."""
+"""Write the checkpoint in S2-Pro's layout: config, tokenizer, safetensors, codec.pth,
+codec_config.json.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def sphere(rows: Tensor) -> tuple[Tensor, float]:
-    """Rows [K, D] -> rows [K, D + 2] of one length, and the constant of the query, so that cosine search is
-    Euclidean search.
+    """Rows [K, D] -> rows [K, D + 2] of one length, and the constant of the query, so that cosine
+    search is Euclidean search.
 
-    The codec looks for the entry with the greatest cosine. With the query (x, b, 0) and the entries
-    (c, -|c|^2 / 2b, g), all of one length thanks to g, that is the entry with the greatest x c - |c|^2 / 2: the
-    nearest to x. b is the greatest |c|.
+    The codec looks for the entry with the greatest cosine. With the query (x, b, 0) and the
+    entries (c, -|c|^2 / 2b, g), all of one length thanks to g, that is the entry with the
+    greatest x c - |c|^2 / 2: the nearest to x. b is the greatest |c|.
     """
     squared = rows.double().square().sum(1)
     b = float(squared.max().sqrt().clamp(min=1e-6))
@@ -52,7 +54,7 @@ def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
     blank = torch.zeros(weight.shape[0], 2)
     tensors: dict[str, Tensor] = {}
     sizes = list(config.codebook_sizes)
-    for index, rows in enumerate(decoder.vectors.split(sizes)):
+    for index, rows in enumerate(torch.split(decoder.vectors, sizes)):
         name = (
             "quantizer.semantic_quantizer.quantizers.0"
             if index == 0
@@ -60,12 +62,19 @@ def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
         )
         lifted, b = sphere(rows)
         tensors[f"{name}.codebook.weight"] = lifted
-        tensors |= _weight_norm(f"{name}.out_proj", torch.cat([weight, blank], 1)[..., None], ("_g", "_v"))
+        tensors |= _weight_norm(
+            f"{name}.out_proj", torch.cat([weight, blank], 1)[..., None], ("_g", "_v")
+        )
         tensors[f"{name}.out_proj.bias"] = torch.zeros(weight.shape[0])
         if config.has_encoder:
-            # Rows of zero would have no direction for weight norm: the file may spell a weight plainly.
-            tensors[f"{name}.in_proj.weight"] = torch.cat([inverse, torch.zeros(2, inverse.shape[1])])[..., None]
-            tensors[f"{name}.in_proj.bias"] = torch.cat([torch.zeros(rows.shape[1]), torch.tensor([b, 0.0])])
+            # Rows of zero would have no direction for weight norm: the file may spell a weight
+            # plainly.
+            tensors[f"{name}.in_proj.weight"] = torch.cat(
+                [inverse, torch.zeros(2, inverse.shape[1])]
+            )[..., None]
+            tensors[f"{name}.in_proj.bias"] = torch.cat(
+                [torch.zeros(rows.shape[1]), torch.tensor([b, 0.0])]
+            )
     return tensors
 
 
@@ -113,8 +122,13 @@ def write_checkpoint(
     (part / CODEC_CONFIG_FILE).write_text(codec_config_json(config.codec), "utf-8")
     for name, text in tokenizer_files(config.codec.semantic_codebook_size).items():
         (part / name).write_text(text, "utf-8")
-    save_file({name: value.bfloat16().contiguous() for name, value in model.items()}, part / "model.safetensors")
-    torch.save({k: v.half().contiguous() for k, v in codec_tensors(decoder).items()}, part / WEIGHTS_FILE)
+    save_file(
+        {name: value.bfloat16().contiguous() for name, value in model.items()},
+        part / "model.safetensors",
+    )
+    torch.save(
+        {k: v.half().contiguous() for k, v in codec_tensors(decoder).items()}, part / WEIGHTS_FILE
+    )
     old = target.with_name(target.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
@@ -127,5 +141,7 @@ def export(project: VoiceProject, target: Path) -> None:
     """Write the checkpoint of a project's present state."""
     model = torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"]
     decoder = project.decoder()
-    decoder.load_state_dict(torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"])
+    decoder.load_state_dict(
+        torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"]
+    )
     write_checkpoint(target, project.config, model, decoder)

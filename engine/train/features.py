@@ -1,7 +1,7 @@
 """Spectral features: what the code maker sees and what reconstructions are compared by.
 
-A code frame covers `frame_samples` samples; features come FEATURES_PER_FRAME times a frame, each window centred
-on the stretch of samples that it describes.
+A code frame covers `frame_samples` samples; features come FEATURES_PER_FRAME times a frame, each
+window centred on the stretch of samples that it describes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ LOG_FLOOR = 1e-3  # about -60 dB of full scale: what is quieter is silence to th
 
 
 def mel_filters(bands: int, n_fft: int, rate_hz: int, low_hz: float, high_hz: float) -> Tensor:
-    """Triangular filters on the mel scale (2595 log10(1 + f / 700)), area-normalised; [bands, bins]."""
+    """Triangular filters on the mel scale (2595 log10(1 + f / 700)), area-normalised; [bands,
+    bins].
+    """
 
     def mel(hz: float) -> float:
         return 2595.0 * math.log10(1.0 + hz / 700.0)
@@ -40,7 +42,9 @@ class LogMel(nn.Module):
         super().__init__()
         self.n_fft, self.hop, self.floor = n_fft, hop, floor
         self.register_buffer("window", torch.hann_window(n_fft), False)
-        self.register_buffer("filters", mel_filters(bands, n_fft, rate_hz, 30.0, rate_hz / 2), False)
+        self.register_buffer(
+            "filters", mel_filters(bands, n_fft, rate_hz, 30.0, rate_hz / 2), False
+        )
         self.window: Tensor
         self.filters: Tensor
 
@@ -65,7 +69,9 @@ class CodeFeatures(nn.Module):
     [B, samples] -> [B, size, FEATURES_PER_FRAME * frames], roughly zero mean and unit variance.
     """
 
-    def __init__(self, rate_hz: int, frame_samples: int, bands: int = 80, low_bins: int = 56) -> None:
+    def __init__(
+        self, rate_hz: int, frame_samples: int, bands: int = 80, low_bins: int = 56
+    ) -> None:
         super().__init__()
         hop = frame_samples // FEATURES_PER_FRAME
         self.mel = LogMel(rate_hz, 4 * hop, hop, bands)

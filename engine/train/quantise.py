@@ -1,8 +1,8 @@
 """Vector quantisers that learn by moving averages, one of them anchored to phones.
 
-The anchored book gives each phone its own rows: a frame is assigned to the nearest row *of its phone*, which is
-known in training from the teacher's alignment. A semantic code so says which sound it is, and an AR model
-learns to read far sooner than with purely acoustic codes.
+The anchored book gives each phone its own rows: a frame is assigned to the nearest row *of its
+phone*, which is known in training from the teacher's alignment. A semantic code so says which
+sound it is, and an AR model learns to read far sooner than with purely acoustic codes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _DEAD_USES = 0.05  # a row used less often than this per batch, on average, is m
 
 
 def k_means(points: Tensor, count: int, rounds: int, generator: torch.Generator) -> Tensor:
-    """Centres [count, D] of points [N, D]; N may be less than count (then centres repeat, jittered)."""
+    """Centres [count, D] of points [N, D]; N may be less than count (then centres repeat,
+    jittered).
+    """
     pick = torch.randperm(len(points), generator=generator)[:count]
     centres = points[pick].clone()
     if len(centres) < count:
@@ -34,7 +36,9 @@ def k_means(points: Tensor, count: int, rounds: int, generator: torch.Generator)
 
 
 def share_rows(uses: Tensor, rows: int) -> Tensor:
-    """Rows for each anchor, by the square root of how often it occurs, at least one; sums to `rows`."""
+    """Rows for each anchor, by the square root of how often it occurs, at least one; sums to
+    `rows`.
+    """
     weight = uses.float().sqrt()
     if len(uses) > rows:
         raise ValueError(f"expected at least {len(uses)} rows for as many anchors, got {rows}")
@@ -113,7 +117,9 @@ class Quantised:
 class AnchoredResidualQuantiser(nn.Module):
     """An anchored semantic book, then residual books over what remains."""
 
-    def __init__(self, dim: int, semantic_size: int, residual_size: int, residual_books: int) -> None:
+    def __init__(
+        self, dim: int, semantic_size: int, residual_size: int, residual_books: int
+    ) -> None:
         super().__init__()
         sizes = [semantic_size] + [residual_size] * residual_books
         self.books = nn.ModuleList(Codebook(size, dim) for size in sizes)
@@ -153,6 +159,17 @@ class AnchoredResidualQuantiser(nn.Module):
         return Quantised(
             points + (total - points).detach(), torch.stack(codes, 1), commitment / len(self.books)
         )
+
+    @property
+    def anchored(self) -> Codebook:
+        """The semantic book."""
+        book = self.books[0]
+        assert isinstance(book, Codebook)
+        return book
+
+    def rows(self) -> Tensor:
+        """The rows of all books, one after the other."""
+        return torch.cat([book.rows for book in self.books if isinstance(book, Codebook)])
 
     def decode(self, codes: Tensor) -> Tensor:
         """codes [N, books] (the first ones suffice) -> vectors [N, D]."""

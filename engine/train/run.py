@@ -1,7 +1,7 @@
 """What every training stage shares: a time budget, progress with an estimate, a log, and resuming.
 
-A stage's folder holds `last.pt` (model, optimiser, step, seconds spent; replaced in one move) and `log.jsonl` (one
-object a report), from which the curves are drawn.
+A stage's folder holds `last.pt` (model, optimiser, step, seconds spent; replaced in one move) and
+`log.jsonl` (one object a report), from which the curves are drawn.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from torch import nn
 
 def schedule(progress: float, step: int, warmup_steps: int = 100, final: float = 0.03) -> float:
     """Learning-rate factor: linear warm-up, then linear decay to `final` at progress 1."""
-    return min((step + 1) / warmup_steps, 1.0) * (1.0 - (1.0 - final) * min(max(progress, 0.0), 1.0))
+    return min((step + 1) / warmup_steps, 1.0) * (
+        1.0 - (1.0 - final) * min(max(progress, 0.0), 1.0)
+    )
 
 
 class Run:
-    """One stage of training, limited by the processor time it may take, over as many sittings as it needs.
+    """One stage of training, limited by the processor time it may take, over as many sittings as
+    it needs.
 
-    The budget counts this process's processor time, all threads together, not the clock: the learning
-    rate follows the budget, and on a machine that others use the clock says little about work done.
-    `parts`: what is saved and restored, by name (modules and optimisers).
+    The budget counts this process's processor time, all threads together, not the clock: the
+    learning rate follows the budget, and on a machine that others use the clock says little about
+    work done. `parts`: what is saved and restored, by name (modules and optimisers).
     """
 
     def __init__(

@@ -1,9 +1,11 @@
 """Training sequences for the Dual-AR: exactly the prompts that the engine builds, with targets.
 
-    <system> <instruction> <end> <user> text <end> <assistant> frames <end> [<user> text <end> <assistant> frames <end>]
+    <system> <instruction> <end>  turn  [turn ...]
+    turn: <user> text <end> <assistant> frames <end>
 
-or, when a voice is cloned, <system> <clone> <speaker:0> text <speech> frames <end> before the first user. Every
-frame of an assistant is predicted from the position before it, and so is the end; the frames of a reference are not.
+or, when a voice is cloned, <system> <clone> <speaker:0> text <speech> frames <end> before the
+first user. Every frame of an assistant is predicted from the position before it, and so is the
+end; the frames of a reference are not.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _IDS = vocabulary.ids()
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A text as tokens, its codes [frames, books], and the index of the token that each frame speaks."""
+    """A text as tokens, its codes [frames, books], and the index of the token that each frame
+    speaks.
+    """
 
     tokens: list[str]
     codes: Codes
@@ -53,8 +57,10 @@ class Spoken:
 
 @dataclass(slots=True)
 class TrainingSequence:
-    """One sequence. Arrays run over positions; `target` is the semantic code to predict there, or the number of
-    semantic codes for the end, or IGNORE; `guide` is the position of the text token, or -1."""
+    """One sequence. Arrays run over positions; `target` is the semantic code to predict there, or
+    the number of semantic codes for the end, or IGNORE; `guide` is the position of the text
+    token, or -1.
+    """
 
     ids: list[int] = field(default_factory=list)
     codes: list[Codes] = field(default_factory=list)
@@ -71,9 +77,14 @@ class Builder:
         self._blank = np.zeros(books, np.uint16)
 
     def sequence(
-        self, turns: Sequence[Spoken], reference: Spoken | None = None, rng: np.random.Generator | None = None
+        self,
+        turns: Sequence[Spoken],
+        reference: Spoken | None = None,
+        rng: np.random.Generator | None = None,
     ) -> TrainingSequence:
-        """A dialogue's turns, after a reference to clone; with `rng` what the model reads is corrupted."""
+        """A dialogue's turns, after a reference to clone; with `rng` what the model reads is
+        corrupted.
+        """
         out = TrainingSequence()
         self._tokens(out, [SYSTEM])
         if reference is None:
@@ -105,7 +116,9 @@ class Builder:
         self._tokens(out, [USER])
         text_at = len(out.ids)
         self._tokens(out, [*turn.tokens, IM_END, ASSISTANT])
-        for read, true, token in zip(corrupted(turn.codes, rng), turn.codes, turn.frame_token, strict=True):
+        for read, true, token in zip(
+            corrupted(turn.codes, rng), turn.codes, turn.frame_token, strict=True
+        ):
             out.target[-1] = int(true[0])
             out.target_codes[-1] = true
             out.guide[-1] = text_at + int(token)
@@ -115,8 +128,10 @@ class Builder:
 
 
 def corrupted(codes: Codes, rng: np.random.Generator | None) -> Codes:
-    """What the model reads of its own past: some frames come from elsewhere in the utterance, some have foreign
-    residual codes. Without it a model trusts its past too much and loses its way after the first error."""
+    """What the model reads of its own past: some frames come from elsewhere in the utterance,
+    some have foreign residual codes. Without it a model trusts its past too much and loses its
+    way after the first error.
+    """
     if rng is None or not len(codes):
         return codes
     result, frames = codes.copy(), len(codes)

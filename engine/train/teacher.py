@@ -1,9 +1,10 @@
-"""The teacher: hibari-tts (Apache-2.0), its durations, and voices made from it by signal processing.
+"""The teacher: hibari-tts (Apache-2.0), its durations, and voices made from it by signal
+processing.
 
-The network predicts a spectral envelope, noise and F0 for each 12.5 ms; hibari's host code turns them into
-sound. Between the two there is room: F0 can be moved without the formants, the harmonics replaced by noise
-(whisper), and playing the result at another rate moves the formants. So one network gives many speakers, all
-with exact phone times. A training-time dependency only.
+The network predicts a spectral envelope, noise and F0 for each 12.5 ms; hibari's host code turns
+them into sound. Between the two there is room: F0 can be moved without the formants, the
+harmonics replaced by noise (whisper), and playing the result at another rate moves the formants.
+So one network gives many speakers, all with exact phone times. A training-time dependency only.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class Teacher:
     def lexicon_words(self) -> list[str]:
         """Words of the teacher's main lexicon: lower case, letters only, 3 to 12 of them."""
         lexicon = self._tts.g2p.lexicon.golds.d
-        return sorted(w for w in lexicon if 3 <= len(w) <= 12 and w.isascii() and w.isalpha() and w.islower())
+        return sorted(
+            w for w in lexicon if 3 <= len(w) <= 12 and w.isascii() and w.isalpha() and w.islower()
+        )
 
     def speak(
         self, phonemes: str, voice: Voice = Voice(), delivery: Delivery = Delivery(), seed: int = 0
@@ -120,7 +123,8 @@ class Teacher:
         lh, theta, ln, lr, phi, f0 = (part[0] for part in parts)
         rng = np.random.default_rng(seed)
         if delivery.whisper:
-            # Breath has the envelope of the harmonics without their lowest octave and no periodicity.
+            # Breath has the envelope of the harmonics without their lowest octave and no
+            # periodicity.
             tilt = np.linspace(-1.5, 0.5, lh.shape[0], dtype=np.float32)[:, None]
             ln = np.logaddexp(ln, lh + tilt)
             lh, f0 = np.full_like(lh, -12.0), np.zeros_like(f0)

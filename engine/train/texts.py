@@ -1,8 +1,9 @@
-"""Texts for the training corpus: sentences from a grammar, and word salads from a pronouncing lexicon.
+"""Texts for the training corpus: sentences from a grammar, and word salads from a pronouncing
+lexicon.
 
-The grammar (sentences.toml) gives everyday prosody: greetings, questions, numbers, dates, prices. The
-salads give every phone sequence of the lexicon, which no grammar of this size can. Whoever wants
-another domain edits the grammar, or passes own lines (`engine.train voice --texts FILE`).
+The grammar (sentences.toml) gives everyday prosody: greetings, questions, numbers, dates, prices.
+The salads give every phone sequence of the lexicon, which no grammar of this size can. Whoever
+wants another domain edits the grammar, or passes own lines (`engine.train voice --texts FILE`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,30 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _ARTICLE = re.compile(r"\b([Aa])n? (?=(\w+))")
 _DOUBLE_ARTICLE = re.compile(r"\b(some|an?|your) (?:an?) ", re.IGNORECASE)
 _FUNCTION_WORDS = (
-    "the of and to in that is was for with on as at by from this but not are or an they which one you "
-    "were all her she there would their we him been has when who will no more if out so what up its "
-    "about into than them can only other new some could time these two may then do first any my now "
-    "such like our over me even most made after also did many before must through where much your way "
-    "how down should because each just those people too good very make still own see work here between "
-    "both being under never same another know while last might us great old year off come since go"
+    "the of and to in that is was for with on as at by from this but not are or an they which "
+    "one you were all her she there would their we him been has when who will no more if out so "
+    "what up its about into than them can only other new some could time these two may then do "
+    "first any my now such like our over me even most made after also did many before must "
+    "through where much your way how down should because each just those people too good very "
+    "make still own see work here between both being under never same another know while last "
+    "might us great old year off come since go "
 ).split()
-_JOINTS = (" ", " ", " ", " ", " ", " ", ", ", ", ", "; ", ": ", " and ", " of the ", " in a ", " to ")
+_JOINTS = (
+    " ",
+    " ",
+    " ",
+    " ",
+    " ",
+    " ",
+    ", ",
+    ", ",
+    "; ",
+    ": ",
+    " and ",
+    " of the ",
+    " in a ",
+    " to ",
+)
 _ENDINGS = (".", ".", ".", ".", "?", "!")
 
 
@@ -63,9 +80,11 @@ NUMBERS: dict[str, Callable[[random.Random], str]] = {
     "bigint": lambda rng: f"{rng.choice([10, 100, 1000]) * rng.randint(11, 9999):,}",
     "percent": lambda rng: str(rng.randint(1, 100)),
     "decimal": lambda rng: f"{rng.randint(0, 60)}.{rng.randint(1, 99)}",
-    "money": lambda rng: f"${rng.randint(1, 999)}.{rng.randint(1, 99):02d}"
-    if rng.random() < 0.6
-    else f"${rng.choice([1, 10, 100]) * rng.randint(1, 90)}",
+    "money": lambda rng: (
+        f"${rng.randint(1, 999)}.{rng.randint(1, 99):02d}"
+        if rng.random() < 0.6
+        else f"${rng.choice([1, 10, 100]) * rng.randint(1, 90)}"
+    ),
     "year": lambda rng: str(rng.randint(1700, 2030)),
     "ord": lambda rng: _ordinal(rng.randint(1, 31)),
     "time": _time,

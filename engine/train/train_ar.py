@@ -17,7 +17,9 @@ from engine.train.sequences import IGNORE, Batch
 
 @dataclass(frozen=True, slots=True)
 class ArPlan:
-    """Settings of stage 3. `alignment_heads`: (layer, head) pairs that must look at the spoken token."""
+    """Settings of stage 3. `alignment_heads`: (layer, head) pairs that must look at the spoken
+    token.
+    """
 
     budget_s: float
     rate: float = 1.5e-3
@@ -27,7 +29,8 @@ class ArPlan:
 
 
 def guide_loss(q: Tensor, k: Tensor, guide: Tensor, heads: list[int]) -> Tensor:
-    """-log of the attention that `heads` give to the guided token and its neighbours, mean over guided positions.
+    """-log of the attention that `heads` give to the guided token and its neighbours, mean over
+    guided positions.
 
     q [B, H, L, d], k [B, K, L, d]; guide [B, L]: a position, or -1.
     """
@@ -49,7 +52,9 @@ def guide_loss(q: Tensor, k: Tensor, guide: Tensor, heads: list[int]) -> Tensor:
     return total / len(heads)
 
 
-def losses(model: DualAR, batch: Batch, plan: ArPlan, generator: torch.Generator) -> dict[str, Tensor]:
+def losses(
+    model: DualAR, batch: Batch, plan: ArPlan, generator: torch.Generator
+) -> dict[str, Tensor]:
     """Semantic and residual cross-entropy, accuracy, and the guide's loss."""
     watched = frozenset(layer for layer, _ in plan.alignment_heads)
     out = model.slow(model.embed(batch.ids, batch.codes), watch=watched)
@@ -58,8 +63,9 @@ def losses(model: DualAR, batch: Batch, plan: ArPlan, generator: torch.Generator
     logits = model.semantic_logits(normed).float()
     guide = sum(
         (
-            guide_loss(*out.guides[layer], batch.guide, [h for index, h in plan.alignment_heads if index == layer])
+            guide_loss(*out.guides[layer], batch.guide, heads)
             for layer in watched
+            for heads in [[head for at, head in plan.alignment_heads if at == layer]]
         ),
         torch.zeros(()),
     ) / len(watched)  # fmt: skip
@@ -76,9 +82,13 @@ def losses(model: DualAR, batch: Batch, plan: ArPlan, generator: torch.Generator
     }
 
 
-def train_ar(model: DualAR, mixture: Mixture, held_out: list[Batch], plan: ArPlan, folder: Path, seed: int) -> None:
+def train_ar(
+    model: DualAR, mixture: Mixture, held_out: list[Batch], plan: ArPlan, folder: Path, seed: int
+) -> None:
     """Train until the budget is used up; resumes from `folder`."""
-    optimiser = torch.optim.AdamW(model.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.02)
+    optimiser = torch.optim.AdamW(
+        model.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.02
+    )
     run = Run(folder, {"model": model, "optimiser": optimiser}, plan.budget_s, report_every_s=60.0)
     generator = torch.Generator().manual_seed(seed + run.step)
     batches = mixture.batches()
@@ -93,9 +103,16 @@ def train_ar(model: DualAR, mixture: Mixture, held_out: list[Batch], plan: ArPla
         norm = clip(model)
         optimiser.step()
         positions = float((batch.target != IGNORE).sum())
-        run.record(norm=norm, frames=positions, **{name: value.item() for name, value in parts.items()})
+        run.record(
+            norm=norm, frames=positions, **{name: value.item() for name, value in parts.items()}
+        )
         if step % 500 == 499:
-            run.report(**{f"held_{name}": round(value, 4) for name, value in measure(model, held_out, plan).items()})
+            run.report(
+                **{
+                    f"held_{name}": round(value, 4)
+                    for name, value in measure(model, held_out, plan).items()
+                }
+            )
 
 
 @torch.no_grad()

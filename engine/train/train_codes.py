@@ -29,7 +29,7 @@ class CodesPlan:
 
 
 def depths(batch: int, books: int, generator: torch.Generator) -> Tensor:
-    """Quantiser dropout: half of the stretches use all books, the others 1 to all; int64 [batch]."""
+    """Quantiser dropout: half of the stretches use all, the others 1 or more; int64 [batch]."""
     some = torch.randint(1, books + 1, (batch,), generator=generator)
     return torch.where(torch.rand(batch, generator=generator) < 0.5, torch.tensor(books), some)
 
@@ -38,7 +38,9 @@ def train_codes(
     maker: CodeMaker, corpus: Sequence[Framed], frame_samples: int, plan: CodesPlan, folder: Path
 ) -> None:
     """Train until the budget is used up; resumes from `folder`."""
-    optimiser = torch.optim.AdamW(maker.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01)
+    optimiser = torch.optim.AdamW(
+        maker.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.01
+    )
     run = Run(folder, {"maker": maker, "optimiser": optimiser}, plan.budget_s)
     crops = Crops(corpus, plan.crop_frames, frame_samples, plan.seed + run.step)
     generator = torch.Generator().manual_seed(plan.seed + run.step)
@@ -53,7 +55,7 @@ def train_codes(
             losses = maker(wave, anchors, depths(plan.batch, books, generator))
             loss = losses["features"] + 0.1 * losses["phone"] + 0.25 * losses["commitment"]
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         clip(maker)
         optimiser.step()
         run.record(**{name: value.item() for name, value in losses.items()})

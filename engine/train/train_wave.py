@@ -50,16 +50,30 @@ class SpectralDistance(nn.Module):
         for mel in self.mels:
             assert isinstance(mel, LogMel)
             a, b = mel.magnitude(made), mel.magnitude(true)
-            total = total + ((mel.filters @ a) + 1e-5).log().sub(((mel.filters @ b) + 1e-5).log()).abs().mean()
+            total = (
+                total
+                + ((mel.filters @ a) + 1e-5)
+                .log()
+                .sub(((mel.filters @ b) + 1e-5).log())
+                .abs()
+                .mean()
+            )
             total = total + 0.5 * (a + 1e-4).log().sub((b + 1e-4).log()).abs().mean()
         return total / len(self.mels)
 
 
 class CodeCrops(Crops):
-    """Crops with their codes; `noise`: share of residual codes replaced, since an AR model errs too."""
+    """Crops with their codes; `noise`: share of residual codes replaced, since an AR model errs
+    too.
+    """
 
     def __init__(
-        self, corpus: Sequence[Framed], codes: Sequence[np.ndarray], frames: int, frame_samples: int, seed: int
+        self,
+        corpus: Sequence[Framed],
+        codes: Sequence[np.ndarray],
+        frames: int,
+        frame_samples: int,
+        seed: int,
     ) -> None:
         super().__init__(corpus, frames, frame_samples, seed)
         kept = [i for i, item in enumerate(corpus) if item.frames >= 3]
@@ -92,7 +106,9 @@ class WaveTrainer:
         self.distance = SpectralDistance(decoder.config.sample_rate_hz)
         betas = (0.8, 0.99)
         self.optimiser = torch.optim.AdamW(decoder.parameters(), plan.rate, betas=betas)
-        self.critic_optimiser = torch.optim.AdamW(self.critics.parameters(), plan.critic_rate, betas=betas)
+        self.critic_optimiser = torch.optim.AdamW(
+            self.critics.parameters(), plan.critic_rate, betas=betas
+        )
         self._rng = np.random.default_rng(plan.seed)
 
     def parts(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
@@ -126,7 +142,7 @@ class WaveTrainer:
             loss = loss + 0.3 * adversarial + 0.7 * features
             figures |= {"adversarial": adversarial.item(), "feature": features.item()}
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         figures["norm"] = clip(self.decoder, 2.0)
         self.optimiser.step()
         return figures
@@ -142,7 +158,11 @@ class WaveTrainer:
 
 
 def train_wave(
-    decoder: WaveDecoder, corpus: Sequence[Framed], codes: Sequence[np.ndarray], plan: WavePlan, folder: Path
+    decoder: WaveDecoder,
+    corpus: Sequence[Framed],
+    codes: Sequence[np.ndarray],
+    plan: WavePlan,
+    folder: Path,
 ) -> None:
     """Train until the budget is used up; resumes from `folder`."""
     trainer = WaveTrainer(decoder, plan)

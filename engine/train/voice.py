@@ -1,10 +1,10 @@
 """The built-in voice from nothing: corpus, codes, decoder, Dual-AR, export. Every stage resumes.
 
-    work/corpus/shard_0000.npz ...   utterances            (needs the teacher: extra `train`)
-    work/codes/last.pt               what a code is
-    work/codes/shard_0000.npz ...    the corpus as codes
-    work/wave/, work/ar/             decoder and Dual-AR in training (they can run side by side)
-    work/export/                     the checkpoint, replaced in one move
+work/corpus/shard_0000.npz ...   utterances            (needs the teacher: extra `train`)
+work/codes/last.pt               what a code is
+work/codes/shard_0000.npz ...    the corpus as codes
+work/wave/, work/ar/             decoder and Dual-AR in training (they can run side by side)
+work/export/                     the checkpoint, replaced in one move
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from engine.frontend import phones, vocabulary
 from engine.train.code_maker import CodeMaker
 from engine.train.config import VoiceConfig
 from engine.train.corpus import CorpusPlan, make_corpus
@@ -39,6 +41,23 @@ def evaluation_sentences() -> dict[str, list[str]]:
     """The sentences the voice is judged by, by kind; never in the corpus."""
     text = files("engine.train").joinpath("eval_sentences.toml").read_text("utf-8")
     return tomllib.loads(text)
+
+
+@torch.no_grad()
+def start_from_phones(model: DualAR, row_anchor: Tensor) -> None:
+    """Start every semantic code's embedding, which is also its output row, from its phone's.
+
+    row_anchor [S]: the anchor of each code. A token that attends to a phone then already scores
+    that phone's codes; the stressed forms of a vowel start alike, too.
+    """
+    table = model.trunk.embeddings.weight
+    ids = vocabulary.ids()
+    base = torch.randn(len(phones.ANCHORS), table.shape[1]) * table.std()
+    for token in phones.PHONE_TOKENS:
+        table[ids[token]] = base[phones.anchor(token)] + 0.3 * table[ids[token]]
+    first = vocabulary.SEMANTIC_START
+    codes = table[first : first + len(row_anchor)]
+    codes.copy_(base[row_anchor.clamp(min=0)] + 0.4 * codes)
 
 
 class VoiceProject:
@@ -88,7 +107,9 @@ class VoiceProject:
     def codes(self) -> None:
         """Train the code maker."""
         plan = CodesPlan(**self._section("codes"))
-        train_codes(self.maker(), self._load(self._shards()), self.frame_samples, plan, self.work / "codes")
+        train_codes(
+            self.maker(), self._load(self._shards()), self.frame_samples, plan, self.work / "codes"
+        )
 
     def encode(self) -> None:
         """Turn the corpus into codes, shard by shard."""
@@ -105,7 +126,9 @@ class VoiceProject:
 
     def coded(self, limit: int | None = None) -> tuple[list[Framed], list[np.ndarray]]:
         """The part of the corpus that has codes (its first `limit` shards), and the codes."""
-        paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()][:limit]
+        paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()][
+            :limit
+        ]
         codes = []
         for path in paths:
             with np.load(self.work / "codes" / path.name) as data:
@@ -115,14 +138,16 @@ class VoiceProject:
     def decoder(self) -> WaveDecoder:
         """A decoder whose vectors are the code maker's books."""
         decoder = WaveDecoder(self.config.codec, VECTOR_DIM)
-        decoder.vectors.copy_(torch.cat([book.rows for book in self.maker().quantiser.books]))
+        decoder.vectors.copy_(self.maker().quantiser.rows())
         return decoder
 
     def wave(self) -> None:
         """Train the decode path."""
         corpus, codes = self.coded()
         torch.manual_seed(2)
-        train_wave(self.decoder(), corpus, codes, WavePlan(**self._section("wave")), self.work / "wave")
+        train_wave(
+            self.decoder(), corpus, codes, WavePlan(**self._section("wave")), self.work / "wave"
+        )
 
     def ar(self) -> None:
         """Train the Dual-AR."""
@@ -131,6 +156,7 @@ class VoiceProject:
         builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
         torch.manual_seed(3)
         model = DualAR(self.config.model)
+        start_from_phones(model, self.maker().quantiser.anchored.row_anchor)
         plan = MixturePlan(**self._section("mixture"))
         seed = int.from_bytes(os.urandom(4)) if (self.work / "ar" / "last.pt").exists() else 3
         mixture = Mixture(corpus[_HELD_OUT:], codes[_HELD_OUT:], plan, builder, seed)
@@ -138,7 +164,9 @@ class VoiceProject:
         section = self._section("ar")
         train_ar(model, mixture, held_out, ArPlan(**section), self.work / "ar", seed)
 
-    def _held_out(self, corpus: list[Framed], codes: list[np.ndarray], builder: Builder) -> list[Batch]:
+    def _held_out(
+        self, corpus: list[Framed], codes: list[np.ndarray], builder: Builder
+    ) -> list[Batch]:
         plan = MixturePlan(join=0.0, history=0.0, cut=0.0, bare=0.0, clone=0.0)
         mixture = Mixture(corpus[:_HELD_OUT], codes[:_HELD_OUT], plan, builder, seed=0)
         batches = mixture.batches(32)

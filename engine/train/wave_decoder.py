@@ -1,7 +1,8 @@
 """Stage 2's network: codes -> waveform, the codec's decode path in a form that learns.
 
-Whole sequences instead of streams, but the same arithmetic as engine.codec: every layer is causal and carries the
-name of its tensors in `codec.pth`, so that `state_dict` and the file differ only in weight norm (export).
+Whole sequences instead of streams, but the same arithmetic as engine.codec: every layer is causal
+and carries the name of its tensors in `codec.pth`, so that `state_dict` and the file differ only
+in weight norm (export).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ def _snake(x: Tensor, alpha: Tensor) -> Tensor:
     return x + (alpha * x).sin().square() / (alpha + 1e-9)
 
 
-# Half of the decoder's time is this expression, pass by pass over long tensors; fused, it is a tenth.
+# Half of the decoder's time is this expression, pass by pass over long tensors; fused, it is a
+# tenth.
 _fused_snake = torch.compile(_snake, dynamic=True)
 
 
@@ -38,7 +40,9 @@ class Snake(nn.Module):
 class CausalConv(nn.Module):
     """Left-padded convolution, stride 1; its weights lie under `.conv`."""
 
-    def __init__(self, into: int, out: int, kernel: int, dilation: int = 1, groups: int = 1) -> None:
+    def __init__(
+        self, into: int, out: int, kernel: int, dilation: int = 1, groups: int = 1
+    ) -> None:
         super().__init__()
         self.left = (kernel - 1) * dilation
         self.conv = nn.Conv1d(into, out, kernel, dilation=dilation, groups=groups)
@@ -113,7 +117,8 @@ class ConvNeXt(nn.Module):
         """[B, C, T] -> [B, C, T]."""
         y = self.norm(self.dwconv(x).transpose(1, 2))
         y = self.gamma * self.pwconv2(F.gelu(self.pwconv1(y)))
-        return x + y.transpose(1, 2)
+        result: Tensor = x + y.transpose(1, 2)
+        return result
 
 
 class LayerScale(nn.Module):
@@ -129,12 +134,18 @@ class LayerScale(nn.Module):
 
 
 class WindowAttention(nn.Module):
-    """Causal attention over the last `window` steps; RoPE on adjacent pairs, tables rounded to bf16."""
+    """Causal attention over the last `window` steps; RoPE on adjacent pairs, tables rounded to
+    bf16.
+    """
 
     def __init__(self, config: CodecConfig) -> None:
         super().__init__()
         width = config.latent_heads * config.head_dim
-        self.heads, self.head_dim, self.window = config.latent_heads, config.head_dim, config.latent_window
+        self.heads, self.head_dim, self.window = (
+            config.latent_heads,
+            config.head_dim,
+            config.latent_window,
+        )
         self.base = config.rope_base
         self.wqkv = nn.Linear(config.latent_dim, 3 * width, bias=False)
         self.wo = nn.Linear(width, config.latent_dim, bias=False)
@@ -144,7 +155,9 @@ class WindowAttention(nn.Module):
         steps = x.shape[1]
         qkv = self.wqkv(x).float().unflatten(-1, (3, self.heads, self.head_dim))
         turn = rope_table(steps, self.head_dim, self.base)[:, None, None]
-        rotated = torch.view_as_complex(qkv[:, :, :2].unflatten(-1, (-1, 2)).contiguous()) * turn.transpose(1, 2)
+        rotated = torch.view_as_complex(
+            qkv[:, :, :2].unflatten(-1, (-1, 2)).contiguous()
+        ) * turn.transpose(1, 2)
         q, k = torch.view_as_real(rotated).flatten(-2).unbind(2)
         back = torch.arange(steps)[:, None] - torch.arange(steps)
         mask = (back >= 0) & (back < self.window)
@@ -208,10 +221,11 @@ class LatentTransformer(nn.Module):
 
 
 class WaveDecoder(nn.Module):
-    """Codes -> waveform. `vectors`: the books' rows side by side, frozen; `out_proj`: learned, shared by all books.
+    """Codes -> waveform. `vectors`: the books' rows side by side, frozen; `out_proj`: learned,
+    shared by all books.
 
-    Tensor names below `post_module`, `upsample` and `decoder` are those of codec.pth (the first two under
-    `quantizer.` there).
+    Tensor names below `post_module`, `upsample` and `decoder` are those of codec.pth (the first
+    two under `quantizer.` there).
     """
 
     def __init__(self, config: CodecConfig, vector_dim: int) -> None:
@@ -226,15 +240,17 @@ class WaveDecoder(nn.Module):
         self.out_proj = nn.Linear(vector_dim, dim, bias=False)
         self.post_module = LatentTransformer(config, config.post_layers)
         self.upsample = nn.ModuleList(
-            nn.Sequential(CausalUpsample(dim, dim, factor, factor), ConvNeXt(dim, config.layer_norm_eps))
+            nn.Sequential(
+                CausalUpsample(dim, dim, factor, factor), ConvNeXt(dim, config.layer_norm_eps)
+            )
             for factor in reversed(config.resample_factors)
         )
         blocks = [
             DecoderBlock(widths[i], widths[i + 1], rate, config.residual_dilations)
             for i, rate in enumerate(config.decoder_rates)
         ]
-        self.decoder = nn.Module()
-        self.decoder.model = nn.Sequential(
+        self.decoder = nn.ModuleDict()
+        self.decoder["model"] = nn.Sequential(
             CausalConv(dim, widths[0], KERNEL_STEPS),
             *blocks,
             Snake(widths[-1]),
@@ -251,5 +267,5 @@ class WaveDecoder(nn.Module):
         x = self.post_module(self.out_proj(self.latent(codes))).transpose(1, 2)
         for stage in self.upsample:
             x = stage(x)
-        wave: Tensor = self.decoder.model(x)
+        wave: Tensor = self.decoder["model"](x)
         return wave[:, 0]

@@ -67,7 +67,9 @@ def test_the_engine_scores_what_was_trained(config: VoiceConfig, tmp_path: Path)
     with torch.inference_mode():
         hidden = loop.slow.norm(loop.hidden(matrix))
         assert_close(loop.slow.logits(hidden), semantic, atol=2e-4, rtol=1e-3)
-        assert_close(loop.fast.teacher_forced(hidden, batch.target_codes[0]), residual, atol=2e-4, rtol=1e-3)
+        assert_close(
+            loop.fast.teacher_forced(hidden, batch.target_codes[0]), residual, atol=2e-4, rtol=1e-3
+        )
 
 
 def test_training_sequences_are_the_engines_prompts(config: VoiceConfig, tmp_path: Path) -> None:
@@ -89,7 +91,10 @@ def test_training_sequences_are_the_engines_prompts(config: VoiceConfig, tmp_pat
     plain = prompts.build("Hello there.")
     assert plain.input_ids == builder.sequence([start("Hello there.")]).ids[:-1]
     dialogue = prompts.build("Hello there.", history=[Turn("Good morning!", codes)])
-    assert dialogue.input_ids == builder.sequence([spoken("Good morning!"), start("Hello there.")]).ids[:-1]
+    assert (
+        dialogue.input_ids
+        == builder.sequence([spoken("Good morning!"), start("Hello there.")]).ids[:-1]
+    )
     cloned = prompts.build("Hello there.", references=[Reference("I am a voice.", codes)])
     expected = builder.sequence([start("Hello there.")], spoken("I am a voice."))
     assert cloned.input_ids == expected.ids[:-1]
