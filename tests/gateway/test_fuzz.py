@@ -6,8 +6,11 @@ not run back, exactly one end for each context, and silence after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -18,8 +21,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from gateway.audio import make_chain
+from gateway.segmenters import segmenter_for
 from gateway.types import (
     Audio,
+    AudioFormat,
+    Codec,
     Command,
     Configure,
     Configured,
@@ -41,9 +48,19 @@ from gateway.types import (
     Text,
     Words,
 )
-from tests.gateway.fakes import FakeChain, FakeEngine, Harness, settings
+from tests.gateway.fakes import (
+    FACTS,
+    PCM,
+    FakeChain,
+    FakeEngine,
+    FakeSegmenter,
+    Harness,
+    settings,
+)
 
 IDS = ("a", "b", "c", "d")
+LATEST = "latest"  # stands for the context that was opened last
+SOME = st.sampled_from((*IDS, LATEST, LATEST, LATEST, LATEST))
 ENDING = {"engine_failed", "overloaded", "internal", "unknown_voice"}  # as the fake engine fails
 REFUSING = {
     "context_state",
@@ -52,6 +69,7 @@ REFUSING = {
     "invalid_text",
     "unknown_voice",
 }
+SENTENCES = ("Hello there. ", "How are you today. ", "boom. ", "All is well here. ")
 PIECES = ("Hello there. ", "a", " ", "~", "...", "How are you today. ", "boom. ", "3.14 ", "\0", "")
 
 
@@ -77,10 +95,21 @@ class Client:
     def __init__(self) -> None:
         self.lives: dict[str, Life] = {}
         self.numbers: set[int] = set()
+        self.interrupts: Counter[str] = Counter()
+
+    def open(self, context: str) -> Life:
+        """A new life of this id; it becomes the latest."""
+        self.lives.pop(context, None)
+        self.lives[context] = Life(generation=self.interrupts[context])
+        return self.lives[context]
 
     def take(self, event: Event) -> None:
         context = getattr(event, "context", None)
-        if context is None or isinstance(event, Configured):
+        if context is None:
+            return
+        if isinstance(event, Configured):
+            if context not in self.lives or self.lives[context].over:
+                self.open(context)
             return
         if isinstance(event, Failed) and context not in self.lives:
             assert event.code in REFUSING
@@ -91,7 +120,8 @@ class Client:
                 assert life.number is None and not life.over
                 assert event.number not in self.numbers
                 self.numbers.add(event.number)
-                life.number, life.generation = event.number, event.generation
+                assert event.generation == life.generation
+                life.number = event.number
             case Audio():
                 assert not life.over, "a frame after the end"
                 assert (event.number, event.generation) == (life.number, life.generation)
@@ -122,6 +152,8 @@ class Client:
                 assert 0 <= event.heard_ms <= event.sent_ms + 1e-6
                 assert life.over in (None, "done", "interrupted", "failed")
                 assert not life.answers or life.answers[-1] == event
+                assert event.generation == life.generation
+                self.interrupts[context] = life.generation + 1
                 life.answers.append(event)
                 life.over = "interrupted"
             case Failed():
@@ -133,6 +165,12 @@ class Client:
 
 class Conversation(RuleBasedStateMachine):
     """Every rule is something a client, the engine or the network may do at any moment."""
+
+    FORMAT = PCM  # four bytes a sample, whichever chain it is
+    SEGMENTERS: Any = staticmethod(FakeSegmenter)
+
+    def chain(self, hold: int) -> Any:
+        return lambda f, s: FakeChain(f, s, hold=hold)
 
     @initialize(
         frame_delay_ms=st.sampled_from([0.0, 5.0, 45.0]),
@@ -161,75 +199,85 @@ class Conversation(RuleBasedStateMachine):
             ),
             Limits(
                 max_contexts=contexts,
-                max_buffered_chars=80,
-                max_context_chars=200,
+                max_buffered_chars=120,
+                max_context_chars=400,
                 idle_timeout_ms=20_000,
             ),
-            chain=lambda f, s: FakeChain(f, s, hold=hold),
-            defaults=settings(lead_ms=lead_ms, words=True),
+            chain=self.chain(hold),
+            defaults=settings(lead_ms=lead_ms, words=True, format=self.FORMAT),
+            segmenter_factory=self.SEGMENTERS,
         )
         self.client = Client()
         self.seen = len(self.h.sent)
 
     def give(self, command: Command) -> None:
-        known = self.h.session._roster.find(command.context or "")
-        before = known.context.received_chars if known else 0
+        if command.context == LATEST:
+            command = replace(command, context=next(reversed(self.client.lives), "a"))
+        before = self.received(command)
         self.h.session.receive(command, self.h.now_ms)
-        self.note(command, known, before)
+        if isinstance(command, Text) and self.received(command) != before:
+            life = self.client.lives.get(command.context) or self.client.open(command.context)
+            life.text += command.text
         self.h.collect()
         self.look()
 
-    def note(self, command: Command, known: object, before: int) -> None:
-        """Follow what a command opened or added, before its events are looked at."""
+    def received(self, command: Command) -> tuple[object, int] | None:
+        """Whom a text is for, and how much it has: to see whether a text was taken."""
         utterance = self.h.session._roster.find(command.context or "")
-        if utterance is None:
-            return
-        life = self.client.lives.get(utterance.id)
-        if utterance is not known or life is None:
-            life = self.client.lives[utterance.id] = Life(generation=utterance.generation)
-            before = 0
-        if isinstance(command, Text) and utterance.context.received_chars > before:
-            life.text += command.text
+        return (utterance, utterance.context.received_chars) if utterance else None
 
     def look(self) -> None:
         for _, event in self.h.sent[self.seen :]:
             self.client.take(event)
         self.seen = len(self.h.sent)
 
-    @rule(context=st.sampled_from(IDS), pieces=st.lists(st.sampled_from(PIECES), max_size=4))
+    @rule(
+        context=st.sampled_from(IDS),
+        sentences=st.integers(1, 4),
+        ended=st.booleans(),
+        wait_ms=st.sampled_from([0.0, 30.0, 150.0, 600.0]),
+    )
+    def speak(self, context: str, sentences: int, ended: bool, wait_ms: float) -> None:
+        for i in range(sentences):
+            self.give(Text(context, SENTENCES[i]))
+        if ended:
+            self.give(End(context))
+        self.wait(wait_ms)
+
+    @rule(context=SOME, pieces=st.lists(st.sampled_from(PIECES), max_size=4))
     def text(self, context: str, pieces: list[str]) -> None:
         for piece in pieces:
             self.give(Text(context, piece))
 
-    @rule(context=st.sampled_from(IDS), flush_id=st.none() | st.integers(0, 3))
+    @rule(context=SOME, flush_id=st.none() | st.integers(0, 3))
     def flush(self, context: str, flush_id: int | None) -> None:
         self.give(Flush(context, flush_id))
 
-    @rule(context=st.sampled_from(IDS))
+    @rule(context=SOME)
     def end(self, context: str) -> None:
         self.give(End(context))
 
     @rule(
-        context=st.none() | st.sampled_from(IDS),
+        context=st.none() | SOME,
         played_ms=st.none() | st.floats(0, 2000),
     )
     def interrupt(self, context: str | None, played_ms: float | None) -> None:
         self.give(Interrupt(context, played_ms))
 
-    @rule(context=st.none() | st.sampled_from(IDS), gain=st.sampled_from([0.0, 0.3, 1.0]))
+    @rule(context=st.none() | SOME, gain=st.sampled_from([0.0, 0.3, 1.0]))
     def duck(self, context: str | None, gain: float) -> None:
         self.give(Duck(context, gain))
 
-    @rule(context=st.none() | st.sampled_from(IDS))
+    @rule(context=st.none() | SOME)
     def resume(self, context: str | None) -> None:
         self.give(Resume(context))
 
-    @rule(context=st.sampled_from(IDS), played_ms=st.floats(0, 3000))
+    @rule(context=SOME, played_ms=st.floats(0, 3000))
     def playback(self, context: str, played_ms: float) -> None:
         self.give(Playback(context, played_ms))
 
     @rule(
-        context=st.none() | st.sampled_from(IDS),
+        context=st.none() | SOME,
         lead_ms=st.sampled_from([None, 0, 100]),
         preempt=st.sampled_from([None, True, False]),
         voice=st.sampled_from([None, "other", "nobody"]),
@@ -283,10 +331,19 @@ class Conversation(RuleBasedStateMachine):
         assert self.h.session.next_deadline_ms() is None
 
 
-def test_any_conversation() -> None:
+class RealConversation(Conversation):
+    """The same with the real segmenter and the real audio chain."""
+
+    FORMAT = AudioFormat(Codec.PCM_F32LE, PCM.sample_rate_hz, PCM.frame_ms)
+    SEGMENTERS: Any = staticmethod(segmenter_for)
+
+    def chain(self, hold: int) -> Any:
+        return lambda f, s: make_chain(f, FACTS.sample_rate_hz, s)
+
+
+@pytest.mark.parametrize(("machine", "examples"), [(Conversation, 150), (RealConversation, 60)])
+def test_any_conversation(machine: type[Conversation], examples: int) -> None:
     run_state_machine_as_test(
-        Conversation,
-        settings=hypothesis_settings(
-            max_examples=60, stateful_step_count=40, deadline=None, derandomize=False
-        ),
+        machine,
+        settings=hypothesis_settings(max_examples=examples, stateful_step_count=40, deadline=None),
     )
