@@ -108,7 +108,7 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
     if not cuda:
         os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise
         os.environ["OMP_NUM_THREADS"] = str(config.threads)
-    import sglang
+    from engine.sglang_engine import TokensOnlyEngine
 
     dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")
     kv_tokens = config.kv_tokens
@@ -133,6 +133,6 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
     if not cuda:
         options["attention_backend"] = "torch_native"
     try:
-        return sglang.Engine(**options)
+        return TokensOnlyEngine(**options)
     except Exception as error:
         raise EngineStartError(f"expected SGLang to start, got {error!r}") from error
