@@ -1,0 +1,188 @@
+"""The command, as a person runs it: in processes of its own, with the fake engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from gateway.__main__ import app
+
+TIMEOUT_S = 60
+COMMAND = [sys.executable, "-m", "gateway"]
+ENVIRONMENT = {
+    **{k: v for k, v in os.environ.items() if not k.startswith("VOICE_GATEWAY_")},
+    "PYTHONPATH": str(Path(__file__).parents[2]),
+    "COLUMNS": "200",
+}
+
+
+def command(*arguments: str, cwd: Path, **options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        env={**ENVIRONMENT, **options},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A `serve` process and its page's address."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--engine", "fake", "--port", "0", *arguments],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        shown = ""
+        while not (found := re.search(r"page +(http://\S+)", shown)):
+            line = process.stdout.readline()
+            assert line, process.communicate()
+            shown += line
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_says_where_and_stops_when_asked(number: signal.Signals, tmp_path: Path) -> None:
+    with serving() as (process, page):
+        assert httpx.get(f"{page}readyz").status_code == 200
+        assert "voice-gateway" in httpx.get(page).text
+        assert process.stdout is not None
+        hint = process.stdout.readline()
+        assert re.search(r"try .*voice-gateway say \"Hello there.\" --url ws://", hint)
+        if number is signal.SIGINT:
+            said = command("say", "Hello.", "--url", page, "-o", "a.opus", cwd=tmp_path)
+            assert said.returncode == 0, said.stderr
+            assert "first audio" in said.stdout
+            assert (tmp_path / "a.opus").read_bytes()[:4] == b"OggS"
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == 0
+        assert "Traceback" not in errors
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(page)
+
+
+def test_say_brings_its_own_gateway(tmp_path: Path) -> None:
+    said = command("say", "Hello there my friend.", "--engine", "fake", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    seconds, frames = re.findall(r"([\d.]+) s of sound \((\d+) frames\)", said.stdout)[0]
+    with wave.open(str(tmp_path / "speech.wav")) as written:
+        assert written.getnframes() == int(frames) * 2048
+        assert written.getnframes() / 44_100 == pytest.approx(float(seconds), abs=0.006)
+
+
+def test_say_reads_standard_input(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [*COMMAND, "say", "-", "--engine", "fake", "-o", "a.wav"],
+        input=b"Two lines.\nOf text.\n",
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=TIMEOUT_S,
+    )
+    assert said.returncode == 0, said.stderr
+    assert (tmp_path / "a.wav").stat().st_size > 44
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        served = command("serve", "--engine", "fake", "--port", port, cwd=tmp_path)
+    assert served.returncode == 1
+    assert f"127.0.0.1:{port}: expected a free address" in served.stderr
+    assert "Traceback" not in served.stderr
+
+
+def test_no_command_serves_with_what_the_environment_says(tmp_path: Path) -> None:
+    served = command(cwd=tmp_path, VOICE_GATEWAY_PORT="many", VOICE_GATEWAY_ENGIN="fake")
+    assert served.returncode == 2
+    assert "VOICE_GATEWAY_PORT: expected a valid integer" in served.stderr
+    assert "did you mean VOICE_GATEWAY_ENGINE?" in served.stderr
+    assert "Traceback" not in served.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--url", "ws://127.0.0.1:1"], 1, "expected a gateway, got"),
+        (["--url", "ftp://x"], 1, "expected an address like ws://"),
+        (["-o", "a.mp3"], 2, "expected an output file ending in .wav, .ogg, .opus"),
+        (["--engine", "fake", "--voice", "nobody"], 1, "expected one of default, got nobody"),
+        (["--checkpoint", "/no/such"], 2, "--checkpoint: expected an existing folder"),
+    ],
+)
+def test_say_that_cannot(
+    arguments: list[str],
+    status: int,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = CliRunner().invoke(app, ["say", "Hello.", *arguments])
+    error = result.exception
+    assert message in str(error)
+    assert getattr(error, "status", None) == status
+
+
+def test_help_teaches() -> None:
+    result = CliRunner().invoke(app, ["--help"], terminal_width=120)
+    assert result.exit_code == 0
+    for word in ("serve", "say", "doctor", "VOICE_GATEWAY_", "hello.wav"):
+        assert word in result.output
+
+
+def test_doctor_names_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gateway.cli import doctor
+    from gateway.config import load_config
+
+    monkeypatch.setattr(doctor, "_TORCH_PROBE", "print('2.0 CPU only')")
+    found = {finding.what: finding for finding in doctor.examine(load_config(port=0))}
+    assert found["python"].ok
+    assert found["sglang"].detail[0].isdigit()
+    assert "opus" in found["libopus"].detail
+    assert found["torch"].detail == "2.0 CPU only"
+    assert not found["player for --play"].needed
+
+
+def test_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gateway.cli import doctor
+    from gateway.config import load_config
+
+    def no_opus() -> str:
+        raise ImportError("libopus: expected the system's, got none")
+
+    monkeypatch.setattr(doctor, "_TORCH_PROBE", "import a_package_that_is_not_there")
+    monkeypatch.setattr(doctor, "opus_backend", no_opus)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        config = load_config(port=taken.getsockname()[1])
+        found = {finding.what: finding for finding in doctor.examine(config)}
+        assert not doctor.doctor(config)
+    for what in ("port", "torch", "libopus"):
+        assert not found[what].ok
+        assert found[what].needed
+    assert "a_package_that_is_not_there" in found["torch"].detail
