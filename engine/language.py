@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from engine.errors import EngineStartError
 from engine.models.prefill import to_custom_params
 from engine.models.request_table import RowSettings
 from engine.prompt import Prompt
+from engine.startup import prepare, uses_cuda
 
 # tokens of the KV cache per stream where the configuration leaves it open on a CPU: a prompt with
 # history and a long segment, and as much again for cached prefixes
@@ -99,15 +99,8 @@ class LanguageEngine:
 
 
 def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
-    # read when SGLang is imported, here and in its children
-    os.environ["SGLANG_EXTERNAL_MODEL_PACKAGE"] = "engine.models"
-    os.environ.pop("SGLANG_USE_CPU_ENGINE", None)
-    import torch
-
-    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-    if not cuda:
-        os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise
-        os.environ["OMP_NUM_THREADS"] = str(config.threads)
+    cuda = uses_cuda(config)
+    prepare(config)
     from engine.sglang_engine import TokensOnlyEngine
 
     dtype = config.dtype if config.dtype != "auto" else ("bfloat16" if cuda else "float32")

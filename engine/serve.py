@@ -26,6 +26,7 @@ import zmq.asyncio
 from engine import api, wire
 from engine.checkpoint import Checkpoint
 from engine.config import DEVICES, DTYPES, EngineConfig
+from engine.startup import prepare
 
 log = logging.getLogger("voice-gateway.worker")
 
@@ -130,6 +131,7 @@ def main() -> None:
         _report("checking the checkpoint")
         Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
         _report("importing torch and SGLang")
+        prepare(config)
         from engine.worker import SpeechWorker
 
         worker = SpeechWorker(config, _report)

@@ -7,13 +7,22 @@ detokenizer process only costs: its imports compete with the scheduler's at star
 
 from __future__ import annotations
 
+import multiprocessing
 from typing import Any
 
 from sglang.srt.entrypoints.engine import Engine
 
+from engine.startup import forkserver_is_used
+
 
 class TokensOnlyEngine(Engine):
-    """Starts the scheduler, and no detokenizer."""
+    """Starts the scheduler, from the fork server if there is one, and no detokenizer."""
+
+    @classmethod
+    def _launch_scheduler_processes(cls, *args: Any, **kwargs: Any) -> Any:
+        if forkserver_is_used():
+            multiprocessing.set_start_method("forkserver", force=True)  # SGLang has set "spawn"
+        return super()._launch_scheduler_processes(*args, **kwargs)
 
     @staticmethod
     def _launch_detokenizer_subprocesses(*args: Any, **kwargs: Any) -> tuple[list[Any], list[str]]:
