@@ -1,7 +1,7 @@
 """What must happen before torch and SGLang are imported, and makes their start short.
 
-SGLang's scheduler is a process of its own, which imports as much as we do (10 s of a core). On a CPU
-it is forked from a server process that begins with those imports at once, while this process does
+SGLang's scheduler is a process of its own, which imports as much as we do (10 s of a core). On a
+CPU it is forked from a server process that begins with those imports at once, while this does
 its own; SGLang's default would begin with them when we are done. On CUDA SGLang's way stays: there
 it hands the child settings through the environment, which a running server would not see.
 """
