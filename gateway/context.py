@@ -252,6 +252,11 @@ class Context:
         self.taken_chars = segment.end
         return segment
 
+    def put_back(self, segment: SegmentLike) -> None:
+        """Undo `take`."""
+        self.pending.appendleft(segment)
+        self.taken_chars = segment.start
+
     def drop_text(self) -> None:
         """Nothing that waits will be spoken."""
         self.pending.clear()

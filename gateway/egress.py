@@ -58,7 +58,9 @@ class Egress:
         self._timed: deque[Line] = deque()  # with word times, not yet announced
         self._dry = True  # the last pull found too little for a packet
         self._rest_is_out = True  # nothing is held back for what may follow
-        self.expecting = False  # more sound is on its way
+        self.underrun_ms = 0.0  # how long the listener had nothing to play, although text was there
+        self._expecting = False  # more sound is on its way
+        self._busy_since_ms: float | None = None  # there has been text to speak all the time
 
     @property
     def started(self) -> bool:
@@ -82,6 +84,14 @@ class Egress:
         """There may be more to pull than before."""
         self._dry = False
         self._rest_is_out = False
+
+    def expect(self, more: bool, now_ms: float) -> None:
+        """Whether there is text that is not sound yet."""
+        self._expecting = more
+        if self.paused or not (more or not self._dry):
+            self._busy_since_ms = None
+        elif self._busy_since_ms is None:
+            self._busy_since_ms = now_ms
 
     def next_deadline_ms(self, settings: ContextSettings) -> float | None:
         """When the next packet is due, or a rest should be let out; None while there is neither."""
@@ -116,7 +126,7 @@ class Egress:
         just before the listener has heard everything else.
         """
         speech = self._speech
-        if self._rest_is_out or self.expecting or speech.finished or speech.chain is None:
+        if self._rest_is_out or self._expecting or speech.finished or speech.chain is None:
             return None
         if self._flushes or not self.started:
             return -math.inf
@@ -219,6 +229,9 @@ class Egress:
         if self.first_sent_at_ms is None:
             self.first_sent_at_ms = now_ms
             self.first_sent_frames = self._speech.frames
+        elif self._busy_since_ms is not None:
+            dry_since_ms = max(self._playout.end_at_ms(), self._busy_since_ms)
+            self.underrun_ms += max(now_ms - dry_since_ms, 0.0)
         end_samples = packet.start_samples + packet.duration_samples - chain.pre_skip_samples
         self._announce(end_samples)
         self._sink(

@@ -22,7 +22,6 @@ class Playout:
 
     def __init__(self, previous: Playout | None = None) -> None:
         self.sent_ms = 0.0
-        self.underrun_ms = 0.0  # how long the player had nothing to play, between packets
         self._previous = previous
         self._first_sent_at_ms: float | None = None
         self._anchor: tuple[float, float] | None = None  # (time, position)
@@ -33,8 +32,7 @@ class Playout:
         """A packet that ends at `end_ms` has left."""
         if self._first_sent_at_ms is None:
             self._first_sent_at_ms = now_ms
-        elif (dry_ms := now_ms - self.end_at_ms()) > 0.0:
-            self.underrun_ms += dry_ms
+        elif self.end_at_ms() < now_ms:
             self._set_anchor(now_ms, self.sent_ms)
         self.sent_ms = max(self.sent_ms, end_ms)
 

@@ -74,6 +74,14 @@ class Requests:
             if stop:
                 self._emit(Abort(request_id))
 
+    def refused(self, request_id: str, now_ms: float) -> bool:
+        """The engine has no room now. Whether the line will be asked for again later."""
+        utterance = self._live.get(request_id)
+        if utterance is None or not utterance.try_again(now_ms):
+            return False
+        del self._live[request_id]
+        return True
+
     def aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
         """The engine's answer to `Abort`."""
         if (utterance := self._aborting.pop(request_id, None)) is not None:

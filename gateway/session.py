@@ -13,7 +13,7 @@ import itertools
 
 from gateway.commands import Commands
 from gateway.context import SegmenterFactory
-from gateway.errors import ClientError
+from gateway.errors import ClientError, OverloadedError
 from gateway.requests import Requests
 from gateway.roster import Roster
 from gateway.schedule import choose
@@ -115,7 +115,8 @@ class Session:
 
     def engine_failed(self, request_id: str, code: str, message: str, now_ms: float) -> None:
         """The engine could not do it. `message` goes to the peer only when `code` is the peer's."""
-        self._requests.fail(request_id, code, message)
+        if code != OverloadedError.code or not self._requests.refused(request_id, now_ms):
+            self._requests.fail(request_id, code, message)
         self._settle(now_ms)
 
     def engine_aborted(

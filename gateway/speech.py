@@ -190,6 +190,14 @@ class Speech:
         elif line is not None and self.chain is not None:
             self.chain.end_segment()
 
+    def retract(self) -> SegmentLike:
+        """The line in the making was never begun: as if not asked for. Returns its segment."""
+        line, self.making = self.making, None
+        assert line is not None and not line.frames
+        self.lines.remove(line)
+        self.ordinal -= 1
+        return line.segment
+
     def finish(self) -> None:
         """No line follows: let the chain drain."""
         if not self.finished:

@@ -18,6 +18,8 @@ from gateway.speech import Speech, is_wordless
 from gateway.surroundings import Surroundings
 from gateway.types import ContextSettings, Done, Ducked, Event, Failed, Resumed, Send, Submit
 
+RETRY_MS = 100.0
+
 
 class Utterance:
     """See the module. `previous`: the playout of the utterance that is played before this one."""
@@ -38,6 +40,7 @@ class Utterance:
         self.egress = Egress(context_id, self.speech, self.playout, generation, self._send)
         self._around = around
         self._barge_in: BargeIn | None = None
+        self._retry_at_ms: float | None = None
         self._failure: Failed | None = None
 
     # --- what the schedule sees ---
@@ -64,8 +67,8 @@ class Utterance:
 
     @property
     def is_making(self) -> bool:
-        """The engine works on a line of it."""
-        return self.speech.making is not None
+        """The engine works on a line of it, or will when it has room."""
+        return self.speech.making is not None or self._retry_at_ms is not None
 
     @property
     def unstarted_lines(self) -> int:
@@ -131,6 +134,7 @@ class Utterance:
             now_ms,
             self._around.limits.abort_timeout_ms,
         )
+        self._retry_at_ms = None
         if self._barge_in.aborting is None:
             self.silence(confirmed=True, frames_after=0)
         return self._barge_in.aborting
@@ -194,6 +198,20 @@ class Utterance:
         self.speech.complete(prompt_tokens, cached_tokens, truncated)
         self.egress.wake()
 
+    def try_again(self, now_ms: float) -> bool:
+        """The engine has no room for the line in the making. Whether that can wait.
+
+        It can while the listener has something to hear; an utterance that has not begun fails at
+        once, because its client may find room elsewhere.
+        """
+        if not self.egress.started or self.frames_of_line:
+            return False
+        if self.lead_ms(now_ms) < RETRY_MS:
+            return False
+        self.context.put_back(self.speech.retract())
+        self._retry_at_ms = now_ms + RETRY_MS
+        return True
+
     def fail(self, code: str, message: str) -> None:
         """The engine failed: what it made before is still sent, then the context ends."""
         self.context.move(Trigger.BROKEN)
@@ -204,7 +222,9 @@ class Utterance:
     # --- time ---
 
     def tick(self, now_ms: float) -> None:
-        """Cut text that has waited long enough."""
+        """Cut text that has waited long enough; ask the engine again."""
+        if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
+            self._retry_at_ms = None
         deadline_ms = self.context.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= now_ms:
             self.context.tick(self.lead_ms(now_ms), now_ms)
@@ -214,6 +234,8 @@ class Utterance:
         deadlines = [self.idle_at_ms()]
         if (text_ms := self.context.next_deadline_ms()) is not None:
             deadlines.append(text_ms)
+        if self._retry_at_ms is not None:
+            deadlines.append(self._retry_at_ms)
         if sending and self.speaking:
             packet_ms = self.egress.next_deadline_ms(self.context.settings)
             if packet_ms is not None:
@@ -236,7 +258,7 @@ class Utterance:
                 self.speech.finish()
                 if self.speech.chain is not None:
                     self.egress.wake()
-        self.egress.expecting = self.has_pending or self.is_making
+        self.egress.expect(self.has_pending or self.is_making, now_ms)
         sent = self.egress.pump(settings, self._around.next_number, now_ms)
         self.egress.settle(settings.words)
         if sent:
@@ -267,6 +289,7 @@ class Utterance:
                 if first_ms is None or since_ms is None
                 else first_ms - since_ms,
                 first_audio_frames=self.egress.first_sent_frames,
+                underrun_ms=self.egress.underrun_ms,
                 truncated=self.speech.truncated,
             )
         )

@@ -130,15 +130,19 @@ def from_tokens(
     """Times from the alignment heads.
 
     `text_tokens` [frames]: the token each frame speaks; `token_spans`: characters of each token in
-    the text that `words` came from. Attention may jump back; speech does not, so a word begins with
-    the first frame that has reached it. Words that no frame reached get no time at the end.
+    the text that `words` came from. Attention slips now and then; speech does not go back. So a
+    frame that jumps off alone is ignored, and a word begins with the first frame that has reached
+    it. Words that no frame has reached get no time, at the end.
     """
-    reached: list[int] = []  # per frame: how far into the text speech has come
-    furthest = 0
+    positions: list[int] = []  # per frame: the end of the text token it speaks
     for token in text_tokens:
-        if 0 <= token < len(token_spans):
-            furthest = max(furthest, token_spans[token][1])
-        reached.append(furthest)
+        before = positions[-1] if positions else 0
+        positions.append(token_spans[token][1] if 0 <= token < len(token_spans) else before)
+    reached: list[int] = []  # per frame: how far into the text speech has come
+    for i in range(len(positions)):
+        around = positions[max(i - 1, 0) : i + 2]
+        calm = sorted(around)[1] if len(around) == 3 else min(around)
+        reached.append(max(calm, reached[-1] if reached else 0))
     starts = [bisect.bisect_left(reached, word.start + 1) for word in words]
     bounds = [*starts, len(reached)]
     return [

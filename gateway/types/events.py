@@ -107,6 +107,7 @@ class Done:
     cached_tokens: int
     first_audio_ms: float | None  # from the first segment's text to the first packet
     first_audio_frames: int | None = None  # how many the engine had made when that packet left
+    underrun_ms: float = 0.0  # how long the listener had nothing to play although text was there
     truncated: bool = False
 
 

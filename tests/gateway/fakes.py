@@ -207,6 +207,7 @@ class FakeEngine:
     abort_delay_ms: float | None = 20.0
     failures: dict[str, str] = field(default_factory=dict)
     fail_after: int = 0
+    refusals: dict[str, int] = field(default_factory=dict)  # text -> how often there is no room
     runaways: frozenset[str] = frozenset()
     facts: EngineFacts = FACTS
     with_tokens: bool = False
@@ -306,6 +307,14 @@ class Harness:
         if self.engine.with_tokens:
             spans = tuple((i, i + 1) for i in range(len(submit.text)))
             self.session.engine_tokens(submit.request_id, spans)
+        if self.engine.refusals.get(submit.text, 0) > 0:
+            self.engine.refusals[submit.text] -= 1
+            request_id = submit.request_id
+            refused = lambda: self.session.engine_failed(  # noqa: E731
+                request_id, "overloaded", "full", self.now_ms
+            )
+            self.at(0.0, refused)
+            return
         self.at(self.engine.prefill_ms, lambda: self._step(submit, 0))
 
     def _step(self, submit: Submit, frame: int) -> None:

@@ -370,6 +370,52 @@ def test_a_failed_segment_ends_its_context_after_what_was_made() -> None:
     assert [type(e) for e in h.events(SegmentStarted, "c1")] == [SegmentStarted] * 2
 
 
+def test_a_refused_segment_is_asked_for_again_while_the_listener_has_something_to_hear() -> None:
+    h = Harness(FakeEngine(refusals={"How are you today. ": 2}), defaults=settings())
+    speak(h, "Hello there. How are you today. ")
+    h.run()
+    assert not h.events(Failed)
+    second = [s.request_id for s in h.engine.submitted if s.text.startswith("How")]
+    assert len(second) == len(set(second)) == 3
+    assert samples(h) == expected_samples(h.engine, "Hello there. ", "How are you today. ")
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and done.segments == 2 and done.underrun_ms == 0.0
+
+
+@pytest.mark.parametrize("refused", ["Hello there. ", "How are you today. "])
+def test_a_segment_that_stays_refused_ends_its_context(refused: str) -> None:
+    h = Harness(FakeEngine(refusals={refused: 99}), defaults=settings())
+    speak(h, "Hello there. How are you today. ")
+    h.run()
+    (failed,) = h.events(Failed)
+    assert isinstance(failed, Failed) and failed.code == "overloaded"
+    assert len(h.engine.submitted) == (1 if refused.startswith("Hello") else 4)
+
+
+def test_an_interrupt_while_a_segment_waits_for_room() -> None:
+    h = Harness(FakeEngine(refusals={"How are you today. ": 99}), defaults=settings())
+    speak(h, "Hello there. How are you today. ")
+    h.run(80)
+    h.do(Interrupt("c1"))
+    h.run()
+    assert interrupted(h).engine_confirmed and not h.events(Failed)
+
+
+def test_an_engine_that_is_too_slow_shows_as_underrun_and_a_slow_writer_does_not() -> None:
+    slow = Harness(FakeEngine(frame_delay_ms=50.0), defaults=settings())
+    speak(slow, "Hello there. ")
+    slow.run()
+    (done,) = slow.events(Done)
+    assert isinstance(done, Done) and done.underrun_ms == pytest.approx(5 * 10.0)
+    waiting = Harness(defaults=settings())
+    waiting.do(Text("c1", "Hello there. "))
+    waiting.run(5000)
+    speak(waiting, "How are you today. ")
+    waiting.run()
+    (done,) = waiting.events(Done)
+    assert isinstance(done, Done) and done.underrun_ms <= waiting.engine.prefill_ms
+
+
 def test_the_engines_word_on_a_mistake_of_the_peer_is_passed_on() -> None:
     h = Harness(FakeEngine(failures={"Hi. ": "unknown_voice"}), defaults=settings())
     speak(h, "Hi. ")

@@ -65,7 +65,7 @@ EVENTS: list[Event] = [
     SegmentStarted("c1", 0, 0, 13, "Hello there. ", 0.0),
     Words("c1", (Word(0, 5, "Hello", 40.0, 310.0),), "proportional"),
     Flushed("c1", 1, 1230.0),
-    Done("c1", 2310.0, 49, 2, 80, 31, 41.0, 1),
+    Done("c1", 2310.0, 49, 2, 80, 31, 41.0, 1, 0.0),
     Interrupted("c1", 0, "Hello ", "there.", 640.0, 1210.0, True, 7),
     Ducked("c1", 700.0),
     Resumed("c1", 700.0),
