@@ -24,6 +24,14 @@ def rotate(x: Tensor, turn: Tensor) -> Tensor:
     return torch.view_as_real(pairs * turn.unsqueeze(-2)).flatten(-2)
 
 
+class RMSNorm(nn.RMSNorm):
+    """In fp32 even under autocast: the fused kernel wants input and weight alike."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., dim] -> [..., dim]."""
+        return super().forward(x.float())
+
+
 @dataclass(slots=True)
 class KeyValues:
     """One layer's cache: keys and values [B, K, positions, d], filled up to `length`."""
@@ -51,8 +59,8 @@ class Attention(nn.Module):
         self.wqkv = nn.Linear(config.dim, config.qkv_dim, bias=False)
         self.wo = nn.Linear(config.attention_dim, config.dim, bias=False)
         if config.attention_qk_norm:
-            self.q_norm = nn.RMSNorm(d, eps=config.norm_eps)
-            self.k_norm = nn.RMSNorm(d, eps=config.norm_eps)
+            self.q_norm = RMSNorm(d, eps=config.norm_eps)
+            self.k_norm = RMSNorm(d, eps=config.norm_eps)
 
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[B, L, dim] -> q [B, H, L, d], k and v [B, K, L, d]."""
@@ -104,8 +112,8 @@ class Layer(nn.Module):
         super().__init__()
         self.attention = Attention(config)
         self.feed_forward = FeedForward(config.dim, config.intermediate_size)
-        self.attention_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
-        self.ffn_norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.attention_norm = RMSNorm(config.dim, eps=config.norm_eps)
+        self.ffn_norm = RMSNorm(config.dim, eps=config.norm_eps)
 
     def forward(
         self, x: Tensor, turn: Tensor, mask: Tensor | None, cache: KeyValues | None = None
@@ -123,7 +131,7 @@ class TextModel(nn.Module):
         super().__init__()
         self.embeddings = nn.Embedding(vocab_size, config.dim)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.n_layer))
-        self.norm = nn.RMSNorm(config.dim, eps=config.norm_eps)
+        self.norm = RMSNorm(config.dim, eps=config.norm_eps)
 
 
 class AudioDecoder(nn.Module):
@@ -136,7 +144,7 @@ class AudioDecoder(nn.Module):
         self.embeddings = nn.Embedding(fast.vocab_size, fast.dim)
         self.project_in = nn.Linear(slow.dim, fast.dim) if slow.dim != fast.dim else nn.Identity()
         self.layers = nn.ModuleList(Layer(fast) for _ in range(fast.n_layer))
-        self.norm = nn.RMSNorm(fast.dim, eps=fast.norm_eps)
+        self.norm = RMSNorm(fast.dim, eps=fast.norm_eps)
         self.output = nn.Linear(fast.dim, fast.vocab_size, bias=False)
 
 

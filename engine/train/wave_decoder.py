@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from engine.codec.config import CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
 from engine.models.layers import rope_table
+from engine.train.dual_ar import RMSNorm
 
 
 def _snake(x: Tensor, alpha: Tensor) -> Tensor:
@@ -192,8 +193,8 @@ class LatentLayer(nn.Module):
         dim = config.latent_dim
         self.attention = WindowAttention(config)
         self.feed_forward = FeedForward(dim, config.latent_ff)
-        self.attention_norm = nn.RMSNorm(dim, eps=config.rms_norm_eps)
-        self.ffn_norm = nn.RMSNorm(dim, eps=config.rms_norm_eps)
+        self.attention_norm = RMSNorm(dim, eps=config.rms_norm_eps)
+        self.ffn_norm = RMSNorm(dim, eps=config.rms_norm_eps)
         self.attention_layer_scale = LayerScale(dim, 0.3)
         self.ffn_layer_scale = LayerScale(dim, 0.3)
 
@@ -210,7 +211,7 @@ class LatentTransformer(nn.Module):
     def __init__(self, config: CodecConfig, layers: int) -> None:
         super().__init__()
         self.layers = nn.ModuleList(LatentLayer(config) for _ in range(layers))
-        self.norm = nn.RMSNorm(config.latent_dim, eps=config.rms_norm_eps)
+        self.norm = RMSNorm(config.latent_dim, eps=config.rms_norm_eps)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, T, C] -> [B, T, C]."""
