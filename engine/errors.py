@@ -1,4 +1,4 @@
-"""What can go wrong in the engine's own data: checkpoints, texts, prompts, recordings. Imports no torch.
+"""What can go wrong in the engine's own data: checkpoints, texts, recordings. Imports no torch.
 
 Each class names whose fault it is: `CheckpointError` the operator's, `TextError`, `PromptError` and
 `AudioError` the caller's. The worker maps the latter to `engine.api.InvalidRequestError`. All are

@@ -44,7 +44,8 @@ def load_reference(
     except AudioError:
         raise
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise AudioError(f"expected a readable recording, got: {error}") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AudioError(f"expected a readable recording, got: {reason}") from error
     if not samples or samples < min_seconds * rate_hz:
         got = samples / rate_hz if rate_hz else 0.0
         raise AudioError(f"expected at least {min_seconds:g} s of sound, got {got:.2f} s")

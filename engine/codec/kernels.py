@@ -49,7 +49,8 @@ class Linear:
 class Conv:
     """A convolution along steps without padding: [B, L, in] -> [B, L', out].
 
-    weight [out, in / groups, kernel], bias [out]. L' = 1 + (L - 1 - (kernel - 1) dilation) // stride.
+    weight [out, in / groups, kernel], bias [out].
+    L' = 1 + (L - 1 - (kernel - 1) dilation) // stride
     """
 
     def __init__(
