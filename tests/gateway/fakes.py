@@ -54,6 +54,7 @@ class FakeChain:
         self.gain = 1.0
         self.faded = False
         self.speeds = [speed]
+        self.undecided = 0  # samples at the end that may yet be trimmed
         self._ready: list[float] = [0.0] * pre_skip
         self._pushed = 0
         self._starts: list[int] = []
@@ -108,7 +109,7 @@ class FakeChain:
         if index >= len(self._starts):
             return None
         at = self._starts[index] + segment_samples
-        return at if at <= self._pushed else None
+        return at if at <= self._pushed - self.undecided else None
 
     def pull(self) -> Packet | None:
         assert not self.faded
