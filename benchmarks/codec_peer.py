@@ -2,9 +2,9 @@
 
 The codec's decode path in the usual form (channels first, left padding, torch's convolutions, Snake
 from descript-audio-codec), without state: a window starts from nothing, positions at 0. Streaming
-then means to decode overlapping windows and to keep each one's last part, as SGLang-Omni 0.1.9 does:
-40 frames first, then 45 new ones at a time behind 20 repeated ones, joined by a crossfade of 512
-samples. Weight norm is folded beforehand, which is more than some peers do. It is also an
+then means to decode overlapping windows and to keep each one's last part, as SGLang-Omni 0.1.9
+does: 40 frames first, then 45 new ones at a time behind 20 repeated ones, joined by a crossfade of
+512 samples. Weight norm is folded beforehand, which is more than some peers do. It is also an
 independent check of `engine.codec`, with which it shares no arithmetic.
 """
 

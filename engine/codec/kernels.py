@@ -23,8 +23,7 @@ HINT_STEPS = 64
 
 
 def _packs(device: torch.device) -> bool:
-    available: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return device.type == "cpu" and available
+    return device.type == "cpu" and torch._C._has_mkldnn
 
 
 class Linear:
