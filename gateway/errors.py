@@ -36,7 +36,7 @@ class InvalidValueError(ClientError):
 
 
 class InvalidTextError(ClientError):
-    """Text that cannot be spoken: lone surrogates, or over the limit."""
+    """Text that cannot be spoken: lone surrogates, NUL, or over the limit."""
 
     code = "invalid_text"
 

@@ -146,7 +146,7 @@ class Session:
         for utterance in self._roster.queue:
             deadlines += utterance.deadlines_ms(sending and utterance.speaking)
             sending = sending and not utterance.speaking  # only the front one sends
-        return min(deadlines, default=None)
+        return max(min(deadlines), 0.0) if deadlines else None
 
     def set_writable(self, writable: bool, now_ms: float) -> None:
         """Whether the socket takes more. While it does not, nothing is encoded or sent."""

@@ -28,6 +28,9 @@ class Submit:
     sampling: SamplingSettings
     priority: int
 
+    def __str__(self) -> str:
+        return f"submit {self.request_id}: {self.text!r} after {len(self.history)} turns"
+
 
 @dataclass(frozen=True, slots=True)
 class Abort:

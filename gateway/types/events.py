@@ -53,6 +53,9 @@ class Audio:
     payload: bytes
     last: bool = False
 
+    def __str__(self) -> str:
+        return f"packet {self.sequence} of {self.context}, {len(self.payload)} bytes"
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentStarted:

@@ -307,9 +307,7 @@ def test_a_duck_lowers_the_very_next_packet_and_a_resume_raises_it() -> None:
     back = h.chains[0].position_samples
     h.run()
     got = samples(h)
-    plain = expected_samples(
-        h.engine, "Hello there. ", "How are you today. ", "All is well here. "
-    )
+    plain = expected_samples(h.engine, "Hello there. ", "How are you today. ", "All is well here. ")
     assert got[:position] == plain[:position] and got[back:] == plain[back:]
     assert got[position:back] == pytest.approx([0.25 * s for s in plain[position:back]])
 
