@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from engine.codec.config import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
 from engine.frontend.vocabulary import tokenizer_files
 from engine.train.wave_decoder import WaveDecoder
+from engine.train.wave_encoder import WaveEncoder
 
 if TYPE_CHECKING:
     from engine.train.config import VoiceConfig
@@ -102,6 +103,18 @@ def codec_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
     return tensors
 
 
+def encoder_tensors(encoder: WaveEncoder) -> dict[str, Tensor]:
+    """What codec.pth holds for taking recordings in, beside the quantisers, fp32."""
+    tensors: dict[str, Tensor] = {}
+    for name, value in encoder.state_dict().items():
+        value = value.detach().float()
+        if name.startswith("encoder.") and name.endswith(".conv.weight"):
+            tensors |= _weight_norm(name.removesuffix(".weight"), value, _PARAMETRISED)
+        else:
+            tensors[("" if name.startswith("encoder.") else "quantizer.") + name] = value
+    return tensors
+
+
 def codec_config_json(config: CodecConfig) -> str:
     """The sizes that differ from S2-Pro's."""
     default = asdict(CodecConfig())
@@ -109,7 +122,11 @@ def codec_config_json(config: CodecConfig) -> str:
 
 
 def write_checkpoint(
-    target: Path, config: VoiceConfig, model: Mapping[str, Tensor], decoder: WaveDecoder
+    target: Path,
+    config: VoiceConfig,
+    model: Mapping[str, Tensor],
+    decoder: WaveDecoder,
+    encoder: WaveEncoder | None = None,
 ) -> None:
     """Write a checkpoint beside `target`, then move it there.
 
@@ -126,8 +143,9 @@ def write_checkpoint(
         {name: value.bfloat16().contiguous() for name, value in model.items()},
         part / "model.safetensors",
     )
+    codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
     torch.save(
-        {k: v.half().contiguous() for k, v in codec_tensors(decoder).items()}, part / WEIGHTS_FILE
+        {name: value.half().contiguous() for name, value in codec.items()}, part / WEIGHTS_FILE
     )
     old = target.with_name(target.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
@@ -138,10 +156,26 @@ def write_checkpoint(
 
 
 def export(project: VoiceProject, target: Path) -> None:
-    """Write the checkpoint of a project's present state."""
-    model = torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"]
-    decoder = project.decoder()
-    decoder.load_state_dict(
-        torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"]
+    """Write the checkpoint of a project's present state; without an encoder while there is none."""
+    config = project.config
+    encoder: WaveEncoder | None = None
+    if (project.work / "encoder" / "last.pt").exists():
+        encoder = WaveEncoder(config.codec)
+        encoder.load_state_dict(_state(project.work / "encoder", "encoder"))
+    elif config.codec.has_encoder:
+        config = replace(config, codec=speaking_only(config.codec))
+    decoder = WaveDecoder(config.codec, config.codec.codebook_dim - 2)
+    decoder.load_state_dict(_state(project.work / "wave", "decoder"))
+    write_checkpoint(target, config, _state(project.work / "ar", "model"), decoder, encoder)
+
+
+def speaking_only(codec: CodecConfig) -> CodecConfig:
+    """The same codec without its encode path."""
+    return replace(
+        codec, encoder_dim=0, encoder_rates=(), encoder_transformer_layers=(), pre_layers=0
     )
-    write_checkpoint(target, project.config, model, decoder)
+
+
+def _state(folder: Path, part: str) -> dict[str, Tensor]:
+    state: dict[str, Tensor] = torch.load(folder / "last.pt", weights_only=True)[part]
+    return state

@@ -30,8 +30,10 @@ from engine.train.mixture import Mixture, MixturePlan
 from engine.train.sequences import Batch, Builder
 from engine.train.train_ar import ArPlan, train_ar
 from engine.train.train_codes import CodesPlan, encode, train_codes
+from engine.train.train_encoder import EncoderPlan, Landing, train_encoder
 from engine.train.train_wave import WavePlan, train_wave
 from engine.train.wave_decoder import WaveDecoder
+from engine.train.wave_encoder import WaveEncoder
 
 VECTOR_DIM = 64
 _HELD_OUT = 64  # utterances at the end of the first shard
@@ -149,6 +151,19 @@ class VoiceProject:
             self.decoder(), corpus, codes, WavePlan(**self._section("wave")), self.work / "wave"
         )
 
+    def encoder(self) -> None:
+        """Teach the encode path, once the decode path is done (its projection must stand still)."""
+        torch.manual_seed(4)
+        decoder = self.decoder()
+        state = torch.load(self.work / "wave" / "last.pt", weights_only=True)["decoder"]
+        decoder.load_state_dict(state)
+        maker = self.maker()
+        into = torch.linalg.pinv(decoder.out_proj.weight.detach())
+        landing = Landing(into, maker.quantiser.anchored.rows.clone())
+        plan = EncoderPlan(**self._section("encoder"))
+        encoder = WaveEncoder(self.config.codec)
+        train_encoder(encoder, landing, maker, self.coded(), plan, self.work / "encoder")
+
     def ar(self) -> None:
         """Train the Dual-AR."""
         corpus, codes = self.coded()
@@ -182,5 +197,6 @@ class VoiceProject:
             "encode": self.encode,
             "wave": self.wave,
             "ar": self.ar,
+            "encoder": self.encoder,
             "export": lambda: export(self, self.work / "export"),
         }
