@@ -74,12 +74,14 @@ def capture(loop: PlainLoop, said: Said, manner: Manner) -> Capture:
         torch.stack([torch.cat(seen) for seen in outputs]),
         normed.float().cpu(),
         loop.slow.logits(normed).float().cpu(),
-        _fast_scores(loop, normed, said),
+        fast_scores(loop, normed, said),
     )
 
 
-def _fast_scores(loop: PlainLoop, normed: Tensor, said: Said) -> Tensor:
-    """Normed hidden [T, dim] -> scores of the residual codebooks, [T, N - 1, C]."""
+@torch.inference_mode()
+def fast_scores(loop: PlainLoop, normed: Tensor, said: Said) -> Tensor:
+    """Normed hidden [T, dim] -> scores of the residual codebooks, [T, N - 1, C]; as a Capture."""
+    normed = normed.to(loop.slow.norm.weight)
     codes = torch.from_numpy(np.ascontiguousarray(said.frames[1:].T)).to(normed.device)
     if codes.shape[1] == 1:
         return torch.zeros(len(codes), 0, loop.fast.codebook_size)

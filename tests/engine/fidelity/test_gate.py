@@ -18,7 +18,7 @@ from engine.fidelity import gate
 from engine.fidelity.__main__ import app
 from engine.fidelity.gate import GateOptions, Report, run_gate
 from engine.fidelity.report import plot_report
-from engine.fidelity.tokens import TokenizerReport
+from tests.engine.quick_gate import make_quick
 from tests.golden_data import GOLDEN, TINY
 
 FRAMES = 24
@@ -31,9 +31,7 @@ Tensors = dict[str, torch.Tensor]
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the 4,000 strings, which `test_tokens` and one test here compare."""
-    nothing = TokenizerReport(0, ())
-    monkeypatch.setattr(gate, "compare_tokenizers", lambda checkpoint, count: nothing)
+    make_quick(monkeypatch)
 
 
 def damaged(tmp_path: Path, shard: str, change: Callable[[Tensors], None]) -> Path:
