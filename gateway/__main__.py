@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli import display, runtime
-from gateway.cli.doctor import doctor as examine
-from gateway.cli.say import SayOptions
-from gateway.cli.say import say as speak
-from gateway.cli.serve import serve as serve_until_stopped
+from gateway.cli import display
 
 app = typer.Typer(
     help="A real-time voice for LLM agents: text streams in, Opus streams out, barge-in is "
@@ -59,6 +55,9 @@ def serve(
     WebSocket at /v1/stream, OpenAI's shape at /v1/audio/speech, /healthz, /readyz, /metrics,
     and a page at /.
     """
+    from gateway.cli import runtime
+    from gateway.cli.serve import serve as serve_until_stopped
+
     config = runtime.configured(
         host=host, port=port, engine=engine, checkpoint=checkpoint, log_level=log_level
     )
@@ -96,6 +95,10 @@ def say(
     Without --url it starts an engine and a gateway of its own and stops them afterwards, which
     takes some seconds; with --url it is as fast as the gateway.
     """
+    from gateway.cli import runtime
+    from gateway.cli.say import SayOptions
+    from gateway.cli.say import say as speak
+
     config = runtime.configured(
         host="127.0.0.1",
         port=0,
@@ -112,6 +115,9 @@ def say(
 @app.command()
 def doctor(host: Host = None, port: Port = None) -> None:
     """Check this machine: Python, torch, SGLang, libopus, memory, the port."""
+    from gateway.cli import runtime
+    from gateway.cli.doctor import doctor as examine
+
     if not examine(runtime.configured(host=host, port=port)):
         raise display.CommandError("something needed is missing; see the lines marked no")
 

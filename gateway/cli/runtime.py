@@ -1,4 +1,7 @@
-"""Runs a coroutine as a whole command: uvloop, and Ctrl-C as an orderly end."""
+"""Runs a coroutine as a whole command: uvloop, and Ctrl-C as an orderly end.
+
+What only some commands need is imported when they need it: `say --url` waits for no server code.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ import contextlib
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from rich.logging import RichHandler
 
-from engine.api import EngineError
-from gateway.app import build_engine
 from gateway.cli import display
 from gateway.config import Config, ConfigError, load_config
-from gateway.server import RunningGateway, running
+
+if TYPE_CHECKING:
+    from gateway.server import RunningGateway
 
 
 def configured(**flags: Any) -> Config:
@@ -75,6 +78,10 @@ async def gateway_of(config: Config) -> AsyncIterator[RunningGateway]:
 async def _started(
     config: Config, stage: Callable[[str], None], stack: contextlib.AsyncExitStack
 ) -> RunningGateway:
+    from engine.api import EngineError
+    from gateway.app import build_engine
+    from gateway.server import running
+
     try:
         engine = build_engine(config, stage)
     except (ConfigError, ValueError) as error:

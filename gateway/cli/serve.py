@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
 from gateway.cli import display
 from gateway.cli.runtime import gateway_of
 from gateway.config import Config
-from gateway.server import RunningGateway
+
+if TYPE_CHECKING:
+    from gateway.server import RunningGateway
 
 
 async def serve(config: Config) -> None:

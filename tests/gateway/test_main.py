@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.__main__ import app
+from gateway.cli.display import CommandError
 
 TIMEOUT_S = 60
 COMMAND = [sys.executable, "-m", "gateway"]
@@ -105,23 +106,35 @@ def test_say_reads_standard_input(tmp_path: Path) -> None:
     assert (tmp_path / "a.wav").stat().st_size > 44
 
 
-def test_a_taken_port_is_named(tmp_path: Path) -> None:
+def failed(*arguments: str, **environment: str) -> tuple[int, str]:
+    """Exit status and message of a command that cannot, run in this process."""
+    error = CliRunner().invoke(app, arguments, env=environment).exception
+    assert isinstance(error, CommandError), error
+    return error.status, str(error)
+
+
+def test_a_taken_port_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        served = command("serve", "--engine", "fake", "--port", port, cwd=tmp_path)
-    assert served.returncode == 1
-    assert f"127.0.0.1:{port}: expected a free address" in served.stderr
-    assert "Traceback" not in served.stderr
+        status, message = failed("serve", "--engine", "fake", "--port", port)
+    assert status == 1
+    assert f"127.0.0.1:{port}: expected a free address" in message
 
 
-def test_no_command_serves_with_what_the_environment_says(tmp_path: Path) -> None:
-    served = command(cwd=tmp_path, VOICE_GATEWAY_PORT="many", VOICE_GATEWAY_ENGIN="fake")
-    assert served.returncode == 2
-    assert "VOICE_GATEWAY_PORT: expected a valid integer" in served.stderr
-    assert "did you mean VOICE_GATEWAY_ENGINE?" in served.stderr
-    assert "Traceback" not in served.stderr
+def test_no_command_serves_with_what_the_environment_says() -> None:
+    status, message = failed(VOICE_GATEWAY_PORT="many", VOICE_GATEWAY_ENGIN="fake")
+    assert status == 2
+    assert "VOICE_GATEWAY_PORT: expected a valid integer" in message
+    assert "did you mean VOICE_GATEWAY_ENGINE?" in message
+
+
+def test_errors_are_shown_without_a_traceback(tmp_path: Path) -> None:
+    said = command("say", "Hello.", "-o", "a.mp3", cwd=tmp_path)
+    assert said.returncode == 2
+    assert said.stderr.startswith("error expected an output file ending in .wav")
+    assert "Traceback" not in said.stderr
 
 
 @pytest.mark.parametrize(
@@ -134,17 +147,10 @@ def test_no_command_serves_with_what_the_environment_says(tmp_path: Path) -> Non
         (["--checkpoint", "/no/such"], 2, "--checkpoint: expected an existing folder"),
     ],
 )
-def test_say_that_cannot(
-    arguments: list[str],
-    status: int,
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    result = CliRunner().invoke(app, ["say", "Hello.", *arguments])
-    error = result.exception
-    assert message in str(error)
-    assert getattr(error, "status", None) == status
+def test_say_that_cannot(arguments: list[str], status: int, message: str) -> None:
+    found_status, found = failed("say", "Hello.", *arguments)
+    assert message in found
+    assert found_status == status
 
 
 def test_help_teaches() -> None:
