@@ -44,6 +44,7 @@ class CodecLoop:
         self._decoder = decoder
         self._batches: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathering: list[_Job] = []
+        self._in_flight: dict[int, asyncio.Future[Pcm]] = {}
         self._thread = threading.Thread(target=self._run, name="codec", daemon=True)
 
     def start(self) -> None:
@@ -55,17 +56,21 @@ class CodecLoop:
         """Take a slot with fresh state. Raises what the decoder's pool raises when it is empty."""
         return self._decoder.allocate()
 
-    def release(self, slot: int) -> None:
-        """Give a slot back. No job of it may be in flight."""
+    async def release(self, slot: int) -> None:
+        """Give a slot back, once a decode that its caller has abandoned is through with it."""
+        if (job := self._in_flight.get(slot)) is not None:
+            await asyncio.wait((job,))
         self._decoder.free(slot)
 
     async def decode(self, slot: int, codes: Codes) -> Pcm:
         """The next frames of a stream, codes [T, N] -> samples [T * frame_samples]."""
         job = _Job(slot, codes, self._loop.create_future())
+        self._in_flight[slot] = job.result
+        job.result.add_done_callback(lambda _: self._in_flight.pop(slot, None))
         if not self._gathering:
             self._loop.call_soon(self._hand_over)
         self._gathering.append(job)
-        # a cancelled caller must not release the slot under a running decode
+        # a cancelled caller must not take the slot from under a running decode
         return await asyncio.shield(job.result)
 
     async def stop(self) -> None:

@@ -157,7 +157,7 @@ class SpeechWorker:
         finally:
             if finish is None:  # the caller left, or something failed: nobody reads the rest
                 self._language.abort(request.request_id)
-            self._codec.release(slot)
+            await self._codec.release(slot)
 
     async def abort(self, request_id: str) -> api.AbortResult:
         """Stop a request and wait, for a bounded time, until SGLang has dropped it."""

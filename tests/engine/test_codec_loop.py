@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import numpy as np
@@ -18,6 +19,8 @@ class CountingDecoder:
     def __init__(self) -> None:
         self.calls: list[tuple[list[int], int]] = []
         self.sums: dict[int, float] = {}
+        self.entered, self.gate = threading.Event(), threading.Event()
+        self.gate.set()
 
     def allocate(self) -> int:
         slot = len(self.sums)
@@ -30,6 +33,8 @@ class CountingDecoder:
     def decode(self, slots: list[int], codes: Codes) -> Pcm:
         if codes.max() >= 1000:
             raise ValueError("expected codes below 1000")
+        self.entered.set()
+        self.gate.wait(5)
         self.calls.append((slots, codes.shape[1]))
         out = np.zeros(codes.shape[:2], np.float32)
         for row, slot in enumerate(slots):
@@ -93,3 +98,20 @@ async def test_a_cancelled_caller_does_not_stop_the_decode(loop: Loop) -> None:
         await task
     assert (await codec.decode(slot, frames(1))).tolist() == [2]
     assert len(decoder.calls) == 2
+
+
+async def test_a_slot_is_not_freed_under_a_running_decode(loop: Loop) -> None:
+    codec, decoder = loop
+    slot = codec.open()
+    decoder.gate.clear()
+    task = asyncio.create_task(codec.decode(slot, frames(1)))
+    await asyncio.to_thread(decoder.entered.wait, 5)
+    task.cancel()
+    releasing = asyncio.create_task(codec.release(slot))
+    await asyncio.sleep(0)
+    assert slot in decoder.sums
+    decoder.gate.set()
+    await releasing
+    assert slot not in decoder.sums
+    with pytest.raises(asyncio.CancelledError):
+        await task
