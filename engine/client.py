@@ -61,6 +61,7 @@ class WorkerEngine:
             await self._until_ready(self._process)
             self._socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
             self._socket.setsockopt(zmq.LINGER, 0)
+            self._socket.setsockopt(zmq.RCVHWM, 0)  # see engine.serve: nothing may be dropped
             self._socket.connect(endpoint)
             self._spawn(self._receive(self._socket))
             self._spawn(self._watch(self._process))

@@ -43,6 +43,8 @@ class Server:
         context = zmq.asyncio.Context.instance()
         self._socket = context.socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        # by default a ROUTER drops what a slow reader has not taken; admitted streams are the bound
+        self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.bind(endpoint)
         print(json.dumps({"ready": True}), flush=True)
         try:

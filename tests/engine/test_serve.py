@@ -1,0 +1,85 @@
+"""The worker's socket: nothing is lost to a slow reader, nonsense is survived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+import zmq
+import zmq.asyncio
+
+from engine import api, wire
+from engine.serve import Server
+
+FRAMES = 5000  # far over ZeroMQ's default of 1000 queued messages
+
+
+class Talker:
+    """Speaks as fast as it is asked, or fails."""
+
+    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.Frames | api.Finished]:
+        if request.voice == "nobody":
+            raise api.UnknownVoiceError("voice: expected one of default, got 'nobody'")
+        if request.voice == "defect":
+            raise RuntimeError("a secret of ours")
+        for frame in range(FRAMES):
+            yield api.Frames(frame, b"\0" * 64, b"\0\0")
+        yield api.Finished(api.FinishReason.STOP, FRAMES, 1, 0)
+
+    async def stats(self) -> api.EngineStats:
+        return api.EngineStats(0, 0, 1, 0, 0, 0)
+
+
+INFO = api.EngineInfo("talker", 8000, 16, 1, 1, FRAMES, ("default",))
+
+
+@pytest_asyncio.fixture
+async def client(tmp_path: Path) -> AsyncIterator[zmq.asyncio.Socket]:
+    endpoint = f"ipc://{tmp_path}/worker"
+    serving = asyncio.create_task(Server(Talker(), lambda: INFO).run(endpoint))  # type: ignore[arg-type]
+    socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVHWM, 0)
+    socket.connect(endpoint)
+    yield socket
+    socket.close()
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+async def answer(socket: zmq.asyncio.Socket) -> wire.WorkerMessage:
+    return wire.decode_answer(await asyncio.wait_for(socket.recv(), 10))
+
+
+async def test_a_reader_that_sleeps_loses_nothing(client: zmq.asyncio.Socket) -> None:
+    await client.send(wire.encode(wire.Speak(1, api.SpeechRequest("r", "Hi"))))
+    await asyncio.sleep(0.5)  # the worker sends all the while
+    for frame in range(FRAMES):
+        sound = await answer(client)
+        assert isinstance(sound, wire.Sound)
+        assert sound.frames.first_frame == frame
+    assert isinstance(await answer(client), wire.Ended)
+
+
+async def test_nonsense_is_survived(client: zmq.asyncio.Socket) -> None:
+    for data in (b"", b"\xc1", wire.encode(wire.Ok(1))):
+        await client.send(data)
+    await client.send(wire.encode(wire.GetInfo(2)))
+    assert await answer(client) == wire.Info(2, INFO)
+
+
+async def test_errors_carry_their_kind_and_defects_do_not_end_the_worker(
+    client: zmq.asyncio.Socket,
+) -> None:
+    await client.send(wire.encode(wire.Speak(1, api.SpeechRequest("r", "Hi", voice="nobody"))))
+    failed = await answer(client)
+    assert isinstance(failed, wire.Failed)
+    assert (failed.call, failed.kind) == (1, "UnknownVoiceError")
+    await client.send(wire.encode(wire.Speak(2, api.SpeechRequest("r", "Hi", voice="defect"))))
+    failed = await answer(client)
+    assert isinstance(failed, wire.Failed)
+    assert (failed.call, failed.kind) == (2, "EngineError")
+    await client.send(wire.encode(wire.GetStats(3)))
+    assert isinstance(await answer(client), wire.Stats)
