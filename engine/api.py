@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 class EngineError(Exception):
@@ -64,7 +64,9 @@ class Sampling:
 
     `top_k=1` is greedy; at most 64. `residual_temperature` applies to all codebooks but the first,
     and follows `temperature` where it is not given. `seed` makes the codes repeatable, alone or
-    batched. `max_frames` caps the segment; None derives a cap from the length of the text.
+    batched. `max_frames` caps the segment; None derives a cap from the length of the text. No
+    segment ends before `min_frames`. `style`: "fish", the model's authors' sampler, or "omni",
+    SGLang-Omni's, whose top_k is at most 30; None leaves the worker's default.
     """
 
     temperature: float | None = None
@@ -73,6 +75,8 @@ class Sampling:
     residual_temperature: float | None = None
     seed: int | None = None
     max_frames: int | None = None
+    min_frames: int | None = None
+    style: Literal["fish", "omni"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,11 @@ DEFAULT_VOICE = "default"
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
-    """One segment to speak. `dialogue` names the conversation whose history may be cached."""
+    """One segment to speak. Greater `priority` is more urgent.
+
+    `dialogue` names the conversation: where there are many workers, it stays on the one that has
+    its prefix cached; a single worker does not need it.
+    """
 
     request_id: str
     text: str
@@ -99,7 +107,7 @@ class SpeechRequest:
     dialogue: str = ""
     history: tuple[Turn, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
-    priority: int = 0  # greater is more urgent
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,11 @@ class AbortResult:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A snapshot for health checks and metrics."""
+    """A snapshot for health checks and metrics.
+
+    `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
+    (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
+    """
 
     running: int
     waiting: int
@@ -154,6 +166,9 @@ class EngineStats:
     frames_total: int
     prompt_tokens_total: int
     cached_tokens_total: int
+    kv_tokens: int = 0
+    kv_tokens_used: int = 0
+    free_codec_slots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
