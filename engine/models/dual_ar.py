@@ -62,8 +62,8 @@ class DualARForSpeech(nn.Module):
     ) -> LogitsProcessorOutput:
         """input_ids [T], positions [T] -> restricted logits [B, S + 1], hidden states [B, dim]."""
         extend = forward_batch.forward_mode.is_extend()
-        rows = forward_batch.req_pool_indices
-        codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[rows]
+        slots = forward_batch.req_pool_indices
+        codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[slots]
         # SGLang's ids of frames are hashes (engine.models.frame_ids): back to the vocabulary's
         frames = input_ids >= self.slow.embeddings.num_embeddings
         input_ids = torch.where(frames, self.slow.first_id + codes[:, 0], input_ids)
@@ -81,7 +81,7 @@ class DualARForSpeech(nn.Module):
         return LogitsProcessorOutput(
             next_token_logits=self.slow.logits(hidden).float(),
             hidden_states=hidden,
-            customized_info={"rows": rows},
+            customized_info={"slots": slots},
         )
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:

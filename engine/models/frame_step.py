@@ -1,6 +1,8 @@
 """The step's second half: draw the semantic token, run the fast AR, remember the frame. Pure torch.
 
-Works on whole batches and on static tables only; SGLang's sampler and the plain loop both call it.
+Works on whole batches and on static tables only, never asks the device for a value, and branches on
+nothing but shapes and the batch's `DrawMode`: so it can be recorded as a CUDA graph
+(`engine.models.graphs`). SGLang's sampler and the plain loop both call it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from engine.models import sampling
 from engine.models.fast_ar import FastAR
-from engine.models.request_table import RequestTable
+from engine.models.request_table import DrawMode, RequestTable, Rows
 from engine.models.slow_ar import SlowAR
 
 
@@ -21,58 +23,38 @@ class FrameStep:
         self.slow, self.fast, self.table = slow, fast, table
 
     def __call__(
-        self, logits: Tensor, hidden: Tensor, rows: Tensor, greedy: bool
+        self, logits: Tensor, hidden: Tensor, slots: Tensor, mode: DrawMode
     ) -> tuple[Tensor, Tensor]:
         """logits [B, S + 1], normed hidden [B, dim], slots [B] -> token ids [B], codes [B, N].
 
-        `greedy`: every row has top_k 1, so nothing needs noise or a filter.
+        `mode` must serve every row (`draw_mode`).
         """
-        table, slow = self.table, self.slow
-        step = table.step[rows]
+        rows = self.table.rows(slots)
         end = logits.shape[-1] - 1
-        too_early = step < table.min_frames[rows]
-        logits[:, end].masked_fill_(too_early, float("-inf"))
-        if greedy:
+        logits[:, end].masked_fill_(rows.step < rows.min_frames, float("-inf"))
+        if mode is DrawMode.GREEDY:
             columns = logits.argmax(dim=-1)
             codes = self.fast(hidden, columns.clamp(max=end - 1), lambda k, x: x.argmax(dim=-1))
         else:
-            columns, codes = self._draw(logits, hidden, rows, step)
-        ids = slow.token_ids(columns)
-        # the token of the prefill step never enters the window
-        entry = torch.where(step > 0, ids, -1)
-        table.window[rows, step % sampling.RAS_WINDOW] = entry
-        table.step[rows] = step + 1
-        table.codes[rows] = codes
-        return ids, codes
+            columns, codes = self._draw(logits, hidden, rows, mode)
+        self.table.advance(slots, rows, columns, codes)
+        return self.slow.token_ids(columns), codes
 
     def _draw(
-        self, logits: Tensor, hidden: Tensor, rows: Tensor, step: Tensor
+        self, logits: Tensor, hidden: Tensor, rows: Rows, mode: DrawMode
     ) -> tuple[Tensor, Tensor]:
-        table = self.table
-        lanes = self.fast.num_codebooks + 1
-        temperature = table.residual_temperature[rows]
-        top_p, top_k = table.top_p[rows], table.top_k[rows]
-        noise = sampling.gumbel_noise(table.seed[rows], step, lanes)
-        columns = self._semantic(logits, rows, step, noise)
+        noise = sampling.gumbel_noise(rows.seed, rows.step, self.fast.num_codebooks + 1)
+        first, second = noise[:, sampling.SEMANTIC_LANE], noise[:, -1]
+        past = (rows.history, rows.step)
+        columns = sampling.draw_fish(logits, *past, rows.semantic, (first, second))
+        if mode is DrawMode.ANY:
+            omni = sampling.draw_omni(logits, *past, rows.semantic, first)
+            columns = torch.where(rows.omni, omni, columns)
         codes = self.fast(
             hidden,
             columns.clamp(max=logits.shape[-1] - 2),
-            lambda k, x: sampling.draw(x, temperature, top_p, top_k, noise[:, k]),
+            lambda k, x: sampling.draw(
+                x, rows.residual_temperature, rows.top_p, rows.residual_top_k, noise[:, k]
+            ),
         )
         return columns, codes
-
-    def _semantic(self, logits: Tensor, rows: Tensor, step: Tensor, noise: Tensor) -> Tensor:
-        """Repetition-aware: a token of the last ten is replaced by a second, hotter draw."""
-        table, slow = self.table, self.slow
-        top_k, top_p = table.top_k[rows], table.top_p[rows]
-        values, indices, cumulative = sampling.ranked(logits)
-        kept = sampling.keep(cumulative, top_p, top_k)
-        first = sampling.pick(
-            values, indices, kept, table.temperature[rows], noise[:, sampling.SEMANTIC_LANE]
-        )
-        hot = sampling.keep(cumulative, torch.full_like(top_p, sampling.RAS_TOP_P), top_k)
-        hot_t = torch.full_like(top_p, sampling.RAS_TEMPERATURE)
-        second = sampling.pick(values, indices, hot, hot_t, noise[:, -1])
-        seen = (table.window[rows] == slow.token_ids(first).unsqueeze(-1)).any(dim=-1)
-        spoken = first < logits.shape[-1] - 1
-        return torch.where(seen & spoken & (step > 0), second, first)

@@ -21,7 +21,7 @@ from torch import Tensor
 from engine.checkpoint import Checkpoint
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
-from engine.models.request_table import RequestTable, RowSettings
+from engine.models.request_table import RequestTable, RowSettings, draw_mode
 from engine.models.slow_ar import SlowAR
 from engine.models.weights import load_dual_ar
 
@@ -92,11 +92,12 @@ class PlainLoop:
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield (token id, codes [N]) per frame, until the end token or `max_frames`."""
         self.table.begin(0, settings, ())
+        mode = draw_mode([settings])
         x = self.hidden(matrix)[-1:]
         for frame in range(max_frames):
             normed = self.slow.norm(x)
             logits = self.slow.logits(normed).float()
-            ids, codes = self._step(logits, normed, self._rows, settings.top_k == 1)
+            ids, codes = self._step(logits, normed, self._rows, mode)
             if int(ids) == self.slow.end_id:
                 return
             yield int(ids), codes[0].cpu().numpy()

@@ -53,7 +53,8 @@ def _make_attention(runner: Any, stock: Any) -> Any:
 
 
 def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None:
-    from engine.models.prefill import stage_extend
+    from engine.models.prefill import settings_of, stage_extend
+    from engine.models.request_table import draw_mode
     from engine.models.sampler import CODES_KEY, DualARSampler
 
     step = DualARSampler.frame_step
@@ -61,6 +62,6 @@ def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None
         return
     if batch.forward_mode.is_extend():
         stage_extend(step.table, batch, CODES_KEY)
-    DualARSampler.all_greedy = all(
-        req.sampling_params.custom_params["top_k"] == 1 for req in batch.reqs
+    DualARSampler.mode = draw_mode(
+        settings_of(req.sampling_params.custom_params) for req in batch.reqs
     )

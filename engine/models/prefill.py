@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -36,14 +36,7 @@ def to_custom_params(
 
 def settings_of(params: Mapping[str, Any]) -> RowSettings:
     """The inverse of `to_custom_params`, settings part."""
-    return RowSettings(
-        temperature=params["temperature"],
-        residual_temperature=params["residual_temperature"],
-        top_p=params["top_p"],
-        top_k=params["top_k"],
-        seed=params["seed"],
-        min_frames=params["min_frames"],
-    )
+    return RowSettings(**{field.name: params[field.name] for field in fields(RowSettings)})
 
 
 def window_codes(
@@ -78,7 +71,9 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
     for req, start, length in zip(batch.reqs, batch.prefix_lens, batch.extend_lens, strict=True):
         params = req.sampling_params.custom_params
         made = (req.customized_info or {}).get(codes_key, [])
-        table.begin(req.kv.req_pool_idx, settings_of(params), req.output_ids)
+        # a frame's first number is its semantic code
+        spoken = [int.from_bytes(frame[:2], "little") for frame in made]
+        table.begin(req.kv.req_pool_idx, settings_of(params), spoken)
         prompt = len(req.origin_input_ids)
         parts.append(window_codes(params, prompt, made, start, start + length, table.num_codebooks))
     table.stage_prefill(np.concatenate(parts))

@@ -6,7 +6,8 @@ rows during decode. SGLang owns the slots: whoever holds `req_pool_idx` i owns r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from engine.models import sampling
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
-    """One request's sampling, as it travels in `custom_params`."""
+    """One request's sampling, as it travels in `custom_params`. `style`: see `sampling`."""
 
     temperature: float
     residual_temperature: float
@@ -27,47 +28,112 @@ class RowSettings:
     top_k: int
     seed: int
     min_frames: int
+    style: sampling.Style = "fish"
+
+
+class DrawMode(enum.Enum):
+    """How much of the sampler a batch needs; less is only ever quicker, never different."""
+
+    GREEDY = "greedy"  # every row takes the best
+    FISH = "fish"  # every row draws in the authors' way
+    ANY = "any"
+
+
+def draw_mode(batch: Iterable[RowSettings]) -> DrawMode:
+    """The least that serves every row."""
+    mode = DrawMode.GREEDY
+    for row in batch:
+        if row.style != "fish":
+            return DrawMode.ANY
+        if row.top_k > 1:
+            mode = DrawMode.FISH
+    return mode
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of one batch, gathered. All [B]; `history` [B, HISTORY], newest last."""
+
+    temperature: Tensor
+    residual_temperature: Tensor
+    top_p: Tensor
+    top_k: Tensor
+    residual_top_k: Tensor
+    seed: Tensor
+    min_frames: Tensor
+    omni: Tensor
+    step: Tensor
+    history: Tensor
+
+    @property
+    def semantic(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What the semantic draw takes: temperature, top_p, top_k."""
+        return self.temperature, self.top_p, self.top_k
 
 
 class RequestTable:
-    """Row tensors [slots, ...]: settings, step counter, window of recent tokens, last codes."""
+    """Row tensors [slots, ...]: settings, step counter, recent semantic codes, last codes.
+
+    The last row belongs to nobody: it takes what a padded batch writes.
+    """
 
     def __init__(self, slots: int, num_codebooks: int, device: torch.device | str) -> None:
         def rows(*shape: int, dtype: torch.dtype) -> Tensor:
-            return torch.zeros((slots, *shape), dtype=dtype, device=device)
+            return torch.zeros((slots + 1, *shape), dtype=dtype, device=device)
 
         self.slots = slots
+        self.spare = slots
         self.num_codebooks = num_codebooks
-        self.temperature = rows(dtype=torch.float32)
-        self.residual_temperature = rows(dtype=torch.float32)
-        self.top_p = rows(dtype=torch.float32)
-        self.top_k = rows(dtype=torch.int64)
-        self.seed = rows(dtype=torch.int64)
-        self.min_frames = rows(dtype=torch.int64)
+        self._floats = rows(3, dtype=torch.float32)
+        self._integers = rows(5, dtype=torch.int64)
         self.step = rows(dtype=torch.int64)
-        self.window = rows(sampling.RAS_WINDOW, dtype=torch.int64)
+        self.history = rows(sampling.HISTORY, dtype=torch.int64)
         self.codes = rows(num_codebooks, dtype=torch.int64)
         self._prefill: Tensor | None = None
 
-    def begin(self, slot: int, settings: RowSettings, generated: Sequence[int]) -> None:
-        """Take a row for a request about to prefill; `generated`: its tokens before a retraction.
+    def begin(self, slot: int, settings: RowSettings, spoken: Sequence[int]) -> None:
+        """Take a row for a request about to prefill.
 
-        Raises IndexError on a slot outside the table.
+        `spoken`: the semantic codes of the frames it made before a retraction, in order. Raises
+        IndexError on a slot outside the table.
         """
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")
-        self.temperature[slot] = settings.temperature
-        self.residual_temperature[slot] = settings.residual_temperature
-        self.top_p[slot] = settings.top_p
-        self.top_k[slot] = settings.top_k
-        self.seed[slot] = settings.seed
-        self.min_frames[slot] = settings.min_frames
-        self.step[slot] = len(generated)
-        self.window[slot] = -1
-        # the token of the prefill step never enters the reference's window
-        recent = list(generated)[1:][-sampling.RAS_WINDOW :]
-        for i, token in enumerate(recent, start=len(generated) - len(recent)):
-            self.window[slot, i % sampling.RAS_WINDOW] = token
+        omni = settings.style == "omni"
+        floats = (settings.temperature, settings.residual_temperature, settings.top_p)
+        residual_top_k = 1 if omni else settings.top_k
+        integers = (
+            settings.top_k, residual_top_k, settings.seed, settings.min_frames, int(omni),
+        )  # fmt: skip
+        self._floats[slot] = torch.tensor(floats)
+        self._integers[slot] = torch.tensor(integers)
+        self.step[slot] = len(spoken)
+        recent = spoken[-sampling.HISTORY :]
+        padded = [0] * (sampling.HISTORY - len(recent)) + list(recent)
+        self.history[slot] = torch.tensor(padded)
+
+    def rows(self, slots: Tensor) -> Rows:
+        """Gather the rows of a batch; slots [B], int64."""
+        temperature, residual_temperature, top_p = self._floats[slots].unbind(-1)
+        top_k, residual_top_k, seed, min_frames, omni = self._integers[slots].unbind(-1)
+        return Rows(
+            temperature,
+            residual_temperature,
+            top_p,
+            top_k,
+            residual_top_k,
+            seed,
+            min_frames,
+            omni > 0,
+            self.step[slots],
+            self.history[slots],
+        )
+
+    def advance(self, slots: Tensor, rows: Rows, columns: Tensor, codes: Tensor) -> None:
+        """Remember a step's semantic columns [B] and codes [B, N]."""
+        self.history[slots] = torch.cat((rows.history[:, 1:], columns.unsqueeze(-1)), dim=-1)
+        self.step[slots] = rows.step + 1
+        self.codes[slots] = codes
 
     def stage_prefill(self, codes: NDArray[np.int64]) -> None:
         """Hand the next extend step its codes: int64 [tokens, N], zero off the spans."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.models.frame_ids import frame_ids
 from engine.models.frame_step import FrameStep
+from engine.models.request_table import DrawMode
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
 CODES_KEY = "codes"
@@ -20,7 +21,7 @@ class DualARSampler(Sampler):
     """Runs the `FrameStep` that the model provides once it is built."""
 
     frame_step: FrameStep | None = None  # set by the model, which SGLang builds after us
-    all_greedy = False  # set by the scheduler's hook for the batch that runs
+    mode = DrawMode.ANY  # set by the scheduler's hook for the batch that runs
 
     def forward(
         self,
@@ -33,8 +34,10 @@ class DualARSampler(Sampler):
         step = DualARSampler.frame_step
         if step is None:  # another model's server, in an environment where we are installed
             return super().forward(logits_output, sampling_info, *args, **kwargs)
-        rows, hidden = logits_output.customized_info["rows"], logits_output.hidden_states
-        ids, codes = step(logits_output.next_token_logits, hidden, rows, DualARSampler.all_greedy)
+        logits, hidden = logits_output.next_token_logits, logits_output.hidden_states
+        # a graph's slots are padded to its batch, its logits and hidden states are not
+        slots = logits_output.customized_info["slots"][: logits.shape[0]]
+        ids, codes = step(logits, hidden, slots, DualARSampler.mode)
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
         logits_output.hidden_states = None
