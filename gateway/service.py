@@ -144,6 +144,7 @@ class Service:
     async def _start(self) -> None:
         try:
             self._info = await self._engine.start()
+            _warm_up(self._info)
         except Exception as error:  # told to whoever waits in `started`, and by /readyz
             self.failure = error
             self.stage = Stage.FAILED
@@ -151,3 +152,14 @@ class Service:
         else:
             self.stage = Stage.READY
             self.metrics.ready.set(1)
+
+
+def _warm_up(info: EngineInfo) -> None:
+    """Make a little sound, so that no session's first packet waits for libraries to load."""
+    chain = make_chain(AudioFormat(), info.sample_rate_hz)
+    chain.begin_segment()
+    chain.push(bytes(4 * info.frame_samples))
+    chain.end_segment()
+    chain.finish()
+    while chain.pull() is not None:
+        pass

@@ -46,8 +46,10 @@ def run(main: Coroutine[Any, Any, None], stopped_status: int) -> None:
 
         def stop() -> None:
             nonlocal stopped
-            stopped = True
-            task.cancel()
+            if not stopped:  # a second cancellation would cut the clean-up itself short
+                stopped = True
+                display.err.print("stopping")
+                task.cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop)

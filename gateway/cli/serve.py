@@ -19,10 +19,7 @@ async def serve(config: Config) -> None:
     began = time.monotonic()
     async with gateway_of(config) as gateway:
         _announce(config, gateway, time.monotonic() - began)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            display.err.print("stopping")
+        await asyncio.Event().wait()
 
 
 def _announce(config: Config, gateway: RunningGateway, seconds: float) -> None:

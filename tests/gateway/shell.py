@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import socket as sockets
 import struct
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -83,6 +85,41 @@ def wav_parts(data: bytes) -> tuple[int, bytes]:
     assert riff_size == len(data) - 8
     assert size == len(data) - 44
     return rate_hz, data[44:]
+
+
+async def send(ws: ClientConnection, kind: str, **fields: Any) -> None:
+    await ws.send(json.dumps({"type": kind, **fields}))
+
+
+async def receive(ws: ClientConnection) -> dict[str, Any] | bytes:
+    message = await asyncio.wait_for(ws.recv(), DEADLINE_S)
+    return message if isinstance(message, bytes) else json.loads(message)
+
+
+async def until_event(ws: ClientConnection, *kinds: str) -> tuple[dict[str, Any], list[Any]]:
+    """The first event of one of `kinds`, and everything before it."""
+    before: list[Any] = []
+    while True:
+        item = await receive(ws)
+        if isinstance(item, dict) and item["type"] in kinds:
+            return item, before
+        before.append(item)
+
+
+@contextlib.asynccontextmanager
+async def deaf_client(port: int) -> AsyncIterator[ClientConnection]:
+    """A WebSocket whose kernel buffer is small and whose program does not read."""
+    raw = sockets.socket()
+    raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+    raw.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", port))
+    ws = await connect(f"ws://127.0.0.1:{port}/v1/stream", sock=raw, compression=None, max_queue=1)
+    assert (await receive(ws))["type"] == "hello"  # type: ignore[index]
+    ws.transport.pause_reading()
+    try:
+        yield ws
+    finally:
+        ws.transport.abort()
 
 
 SLOW = FakeEngineConfig(frame_delay_s=0.01)  # slow enough to be caught in the act
