@@ -26,8 +26,9 @@ from clients.python import connect
 from clients.wire import OPUS_RATE_HZ
 from engine.client import WorkerEngine
 from engine.config import DEFAULT_CHECKPOINT, EngineConfig
-from engine.train.evaluate import all_sentences, write_wav
+from engine.train.evaluate import all_sentences
 from engine.train.judge import Judge, Verdict, summary
+from engine.train.wav import write_wav
 from gateway.config import Config
 from gateway.server import running
 

@@ -45,5 +45,53 @@ def voice(
         stages[name]()
 
 
+@app.command()
+def evaluate(
+    work: Annotated[Path, typer.Option(help="Folder of `voice`.")],
+    config: Annotated[Path | None, typer.Option(help="TOML file of `voice`.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Speak all sentences into this folder.")] = None,
+    temperature: Annotated[float, typer.Option(help="0: greedy.")] = 0.3,
+) -> None:
+    """Say how well the voice in training reads; with --out let it speak, for engine.train.judge."""
+    from engine.train.config import VoiceConfig
+    from engine.train.evaluate import all_sentences, phone_errors, say
+    from engine.train.generate import Drawing
+    from engine.train.voice import VoiceProject
+
+    project = VoiceProject(work, VoiceConfig.load(config))
+    how = Drawing(temperature=temperature, residual_temperature=min(0.5, 2 * temperature))
+    print(phone_errors(project, how))
+    if out is not None:
+        print(say(project, all_sentences(), out, how))
+
+
+@app.command()
+def curves(
+    folder: Annotated[Path, typer.Argument(help="A stage's folder: codes, wave, ar or encoder.")],
+) -> None:
+    """Draw a stage's curves into FOLDER/curves.svg."""
+    from engine.train.curves import draw
+
+    print(draw(folder))
+
+
+@app.command()
+def finetune(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint in the S2-Pro layout.")],
+    recordings: Annotated[Path, typer.Argument(help="Folder of name.wav + name.txt.")],
+    out: Annotated[Path, typer.Argument(help="New folder for the result.")],
+    minutes: Annotated[float, typer.Option(help="Processor time to spend.")] = 30.0,
+    lora_rank: Annotated[int, typer.Option(help="Rank of the adapters; 0: all weights.")] = 16,
+    rate: Annotated[float, typer.Option(help="Learning rate.")] = 2e-4,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+) -> None:
+    """Fine-tune a checkpoint on recordings, whole or by LoRA."""
+    from engine.train.finetune import FinetunePlan
+    from engine.train.finetune import finetune as run
+
+    plan = FinetunePlan(60 * minutes, lora_rank=lora_rank, rate=rate, device=device)
+    run(checkpoint, recordings, out, plan)
+
+
 if __name__ == "__main__":
     app()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-import wave
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,21 +15,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from engine.frontend import phones
 from engine.frontend.reader import Reader
+from engine.train.distance import edit_distance
 from engine.train.dual_ar import DualAR
 from engine.train.generate import Answer, Drawing, Speaker
 from engine.train.sequences import Builder, Spoken, TrainingSequence
 from engine.train.voice import VoiceProject, evaluation_sentences
+from engine.train.wav import write_wav
 from engine.train.wave_decoder import WaveDecoder
 
-
-def write_wav(path: Path, samples: NDArray[np.float32], rate_hz: int) -> None:
-    """16-bit mono."""
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate_hz)
-        file.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+_BOUNDARY = len(phones.ANCHORS) - 2  # from here on: word boundary, silence
 
 
 def trained_model(project: VoiceProject) -> DualAR:
@@ -95,6 +90,58 @@ def say(
     }
 
 
+def sounds(codes: NDArray[np.integer], row_anchor: torch.Tensor) -> list[int]:
+    """The phones that semantic codes [frames] say, repeats and silence left out."""
+    anchors = row_anchor[torch.from_numpy(codes.astype(np.int64))].tolist()
+    return _distinct([anchor for anchor in anchors if anchor < _BOUNDARY])
+
+
+@torch.no_grad()
+def phone_errors(project: VoiceProject, how: Drawing, seed: int = 0) -> dict[str, float]:
+    """How well a Dual-AR in training reads, judged by its codes alone: no decoder, no recogniser.
+
+    A semantic code says its phone. `phone_error`: edits between the phones of the text and those
+    spoken, free-running; `floor`: the same for the true codes of held-out utterances, in which
+    phones shorter than a frame are missing too.
+    """
+    reader, row_anchor = Reader(), project.maker().quantiser.anchored.row_anchor
+    codec = project.config.codec
+    builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
+    speaker = Speaker(trained_model(project))
+    groups = [reader(text)[0] for text in all_sentences()]
+    edits = phones_in_all = stopped = 0
+    for first in range(0, len(groups), 22):
+        group = groups[first : first + 22]
+        limits = [round(len(tokens) * 2.2) + 25 for tokens in group]
+        prompts = [prompt(tokens, builder) for tokens in group]
+        for tokens, answer in zip(group, speaker.speak(prompts, how, limits, seed), strict=True):
+            expected = expected_sounds(tokens)
+            edits += edit_distance(expected, sounds(answer.codes[:, 0].numpy(), row_anchor))
+            phones_in_all += len(expected)
+            stopped += answer.stopped
+    corpus, codes = project.coded(limit=1)
+    pairs = [
+        (expected_sounds(i.utterance.tokens), sounds(c[:, 0], row_anchor))
+        for i, c in zip(corpus, codes, strict=True)
+    ]
+    floor = sum(edit_distance(a, b) for a, b in pairs) / sum(len(a) for a, _ in pairs)
+    return {
+        "phone_error": round(edits / phones_in_all, 4),
+        "floor": round(floor, 4),
+        "stopped": round(stopped / len(groups), 3),
+    }
+
+
+def expected_sounds(tokens: list[str]) -> list[int]:
+    """The phones of a text, repeats and silence left out."""
+    anchors = [phones.anchor(token) for token in tokens if token in phones.PHONE_TOKENS]
+    return _distinct([anchor for anchor in anchors if anchor < _BOUNDARY])
+
+
+def _distinct(anchors: list[int]) -> list[int]:
+    return [a for index, a in enumerate(anchors) if index == 0 or a != anchors[index - 1]]
+
+
 def decode(decoder: WaveDecoder, answer: Answer) -> NDArray[np.float32]:
     """Codes of one answer -> samples."""
     if not len(answer.codes):
@@ -109,7 +156,7 @@ def round_trip(project: VoiceProject, folder: Path, count: int = 40) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     decoder = trained_decoder(project)
     corpus, codes = project.coded(limit=1)
-    names = {}
+    names: dict[str, str] = {}
     for index, (item, row) in enumerate(zip(corpus[:64], codes[:64], strict=True)):
         if item.utterance.voice.formant != 1.0 or item.utterance.style or len(names) >= count:
             continue

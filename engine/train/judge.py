@@ -19,6 +19,8 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
+from engine.train.distance import edit_distance
+
 JUDGE_RATE_HZ = 16000
 
 
@@ -36,16 +38,6 @@ def clocks(heard: str, text: str) -> str:
     for hour, minute in re.findall(r"\b(\d{1,2}):(\d{2})\b", text):
         heard = re.sub(rf"\b{hour}[. ]?{minute}\b", f"{hour}:{minute}", heard)
     return heard
-
-
-def edit_distance(expected: Sequence[str], heard: Sequence[str]) -> int:
-    """Least number of insertions, deletions and substitutions."""
-    row = list(range(len(heard) + 1))
-    for i, a in enumerate(expected, 1):
-        previous, row[0] = row[0], i
-        for j, b in enumerate(heard, 1):
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (a != b))
-    return row[-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def train_ar(
             parts = losses(model, batch, plan, generator)
         loss = parts["semantic"] + parts["residual"] + plan.guide_weight * parts["guide"]
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = clip(model)
         optimiser.step()
         positions = float((batch.target != IGNORE).sum())

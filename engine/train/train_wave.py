@@ -16,7 +16,7 @@ from engine.train.features import LogMel
 from engine.train.run import Run, clip, schedule, set_rate
 from engine.train.wave_decoder import WaveDecoder
 
-_SCALES = ((2048, 120), (1024, 100), (512, 64), (256, 40), (128, 16))  # (n_fft, mel bands)
+_SCALES = ((2048, 120), (1024, 80), (512, 64), (256, 32))  # (n_fft, mel bands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class WavePlan:
 
     budget_s: float
     batch: int = 4
-    crop_frames: int = 26
-    lead_frames: int = 8
+    crop_frames: int = 30
+    lead_frames: int = 5
     critic_frames: int = 9
     critics_from: float = 0.3
     rate: float = 1.2e-3
@@ -151,7 +151,7 @@ class WaveTrainer:
         with torch.autocast("cpu", torch.bfloat16):
             loss = critics_loss(self.critics(real), self.critics(fake))
         self.critic_optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         clip(self.critics, 5.0)
         self.critic_optimiser.step()
         return loss.item()
