@@ -108,8 +108,9 @@ def _plan(
     console.print(
         f"least time of a decode step by {gpu.bandwidth_gb_s:g} GB/s and {gpu.bf16_tflops:g} "
         f"TFLOPS (a bound, not a measurement): {floor.step_ms:.2f} ms for "
-        f"{floor.read_bytes / 1e9:.2f} GB and {floor.flops / 1e9:.1f} GFLOP; a frame lasts {floor.frame_ms:.1f} ms, so at best "
-        f"{floor.frames_per_s:,.0f} frames/s, real-time factor {floor.real_time_factor:.3f}"
+        f"{floor.read_bytes / 1e9:.2f} GB and {floor.flops / 1e9:.1f} GFLOP; a frame lasts "
+        f"{floor.frame_ms:.1f} ms, so at best {floor.frames_per_s:,.0f} frames/s, "
+        f"real-time factor {floor.real_time_factor:.3f}"
     )
     return fits
 
