@@ -43,6 +43,7 @@ class WorkerEngine:
     ) -> None:
         self._config, self._progress = config, progress
         self._process: Process | None = None
+        self._ready = False
         self._directory: str | None = None
         self._socket: zmq.asyncio.Socket | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -59,6 +60,7 @@ class WorkerEngine:
         )
         try:
             await self._until_ready(self._process)
+            self._ready = True
             self._socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
             self._socket.setsockopt(zmq.LINGER, 0)
             self._socket.setsockopt(zmq.RCVHWM, 0)  # see engine.serve: nothing may be dropped
@@ -79,7 +81,8 @@ class WorkerEngine:
             self._socket.close()
             self._socket = None
         if self._process is not None:
-            await _end(self._process)
+            await _end(self._process, _STOP_TIMEOUT_S if self._ready else 0.0)
+            self._ready = False
             self._process = None
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -228,12 +231,17 @@ def _command(config: EngineConfig, endpoint: str) -> list[str]:
     return [sys.executable, "-m", "engine.serve", *itertools.chain.from_iterable(given)]
 
 
-async def _end(process: Process) -> None:
-    """Close the worker's standard input and wait; then end its process group, whatever is left."""
+async def _end(process: Process, timeout_s: float) -> None:
+    """Close the worker's standard input and wait; then end its process group, whatever is left.
+
+    A worker that is still loading reads nothing; it gets no time.
+    """
     if process.stdin is not None:
         process.stdin.close()
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _STOP_TIMEOUT_S)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), timeout_s)
+    finally:  # also when we are cancelled while we wait
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

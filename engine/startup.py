@@ -28,6 +28,7 @@ def prepare(config: EngineConfig) -> None:
     """Set what SGLang reads when it is imported, and begin the scheduler's imports. Idempotent."""
     os.environ["SGLANG_EXTERNAL_MODEL_PACKAGE"] = "engine.models"
     os.environ.pop("SGLANG_USE_CPU_ENGINE", None)
+    os.environ.setdefault("TQDM_DISABLE", "1")  # our own progress is enough
     if uses_cuda(config):
         return
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -44,3 +45,18 @@ async def test_a_killed_worker_fails_its_requests_and_leaves_no_process() -> Non
     await engine.close()
     _, alive = psutil.wait_procs(tree, timeout=10)
     assert not alive
+
+
+async def test_closing_while_it_loads_waits_for_nothing() -> None:
+    engine = WorkerEngine(EngineConfig())
+    loading = asyncio.Event()
+    engine._progress = lambda stage: loading.set() if "importing" in stage else None
+    starting = asyncio.create_task(engine.start())
+    await asyncio.wait_for(loading.wait(), 30)
+    assert engine.pid is not None
+    tree = [worker := psutil.Process(engine.pid), *worker.children(recursive=True)]
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(starting, 5)
+    _, alive = psutil.wait_procs(tree, timeout=5)
+    assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
