@@ -76,6 +76,19 @@ def curves(
 
 
 @app.command()
+def voices(
+    folder: Annotated[Path, typer.Argument(help="Where name.wav + name.txt go.")],
+    count: Annotated[int, typer.Option(help="How many, at most 30.")] = 30,
+    rate_hz: Annotated[int, typer.Option(help="Rate of the recordings.")] = 22050,
+) -> None:
+    """Make voices to clone: pitch, formant and speed variants of the teacher."""
+    from engine.train.voices import make_voices
+
+    for path in make_voices(folder, count, rate_hz):
+        print(path)
+
+
+@app.command()
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint in the S2-Pro layout.")],
     recordings: Annotated[Path, typer.Argument(help="Folder of name.wav + name.txt.")],
