@@ -51,15 +51,7 @@ def speak_sequences(loop: PlainLoop, checkpoint: Checkpoint, frames: int) -> lis
     others in the voice of what it said first. Raises CheckpointError when it says nothing.
     """
     builder = PromptBuilder(load_tokenizer(checkpoint), checkpoint)
-    sampling = checkpoint.config.voice_gateway.sampling
-    settings = RowSettings(
-        temperature=sampling.temperature or _TEMPERATURE,
-        residual_temperature=sampling.residual_temperature or sampling.temperature or _TEMPERATURE,
-        top_p=sampling.top_p or _TOP_P,
-        top_k=sampling.top_k or _TOP_K,
-        seed=_SEED,
-        min_frames=2,
-    )
+    settings = _settings(checkpoint)
     references: tuple[Reference, ...] = ()
     sequences = []
     for index, text in enumerate(TEXTS):
@@ -76,6 +68,21 @@ def speak_sequences(loop: PlainLoop, checkpoint: Checkpoint, frames: int) -> lis
         if not references:
             references = (Reference(text, said[1:].T.astype(np.uint16)),)
     return sequences
+
+
+def _settings(checkpoint: Checkpoint) -> RowSettings:
+    """The checkpoint's own defaults, then the authors'."""
+    asked = checkpoint.config.voice_gateway.sampling
+    temperature = _TEMPERATURE if asked.temperature is None else asked.temperature
+    residual = asked.residual_temperature
+    return RowSettings(
+        temperature=temperature,
+        residual_temperature=temperature if residual is None else residual,
+        top_p=asked.top_p or _TOP_P,
+        top_k=asked.top_k or _TOP_K,
+        seed=_SEED,
+        min_frames=2,  # the end is not a frame
+    )
 
 
 def golden_sequences(folder: Path) -> list[Sequence]:
