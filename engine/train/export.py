@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.checkpoint import SINGLE_FILE
 from engine.codec.config import CONFIG_FILE as CODEC_CONFIG_FILE
 from engine.codec.config import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
@@ -141,8 +142,9 @@ def write_checkpoint(
         (part / name).write_text(text, "utf-8")
     save_file(
         {name: value.bfloat16().contiguous() for name, value in model.items()},
-        part / "model.safetensors",
+        part / SINGLE_FILE,
     )
+    (part / SINGLE_FILE).chmod(0o644)  # the library writes for its user alone
     codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
     torch.save(
         {name: value.half().contiguous() for name, value in codec.items()}, part / WEIGHTS_FILE

@@ -1,0 +1,120 @@
+"""Find the attention heads of a checkpoint that follow the text, from recordings with known timing.
+
+    python -m engine.train heads CHECKPOINT RECORDINGS
+
+Beside `name.wav` and `name.txt` lies `name.json`: a list of words, each
+{"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}, `start` and `end` being characters of the text.
+For each frame the text token that a head looks at most is compared with the word that sounds then.
+The best heads go into `voice_gateway.alignment_heads` of config.json.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.checkpoint import Checkpoint
+from engine.codec.encoder import Encoder
+from engine.prompt import Prompt, PromptBuilder
+from engine.tokenizer import Span, load_tokenizer
+from engine.train.dual_ar import DualAR
+from engine.train.finetune import load_model, pairs
+from engine.train.wav import read_wav
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWord:
+    """A word's time in the recording and its characters [start, end) in the text."""
+
+    start_s: float
+    end_s: float
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadScore:
+    """`share`: of the frames in which a word sounds, those where the head looks at that word."""
+
+    layer: int
+    head: int
+    share: float
+
+
+def word_of_frame(words: Sequence[TimedWord], frames: int, frame_s: float) -> NDArray[np.int64]:
+    """Index of the word that sounds at the centre of each frame, or -1; int64 [frames]."""
+    centres = (np.arange(frames) + 0.5) * frame_s
+    result = np.full(frames, -1, np.int64)
+    for index, word in enumerate(words):
+        result[(centres >= word.start_s) & (centres < word.end_s)] = index
+    return result
+
+
+def word_of_token(words: Sequence[TimedWord], spans: Sequence[Span]) -> NDArray[np.int64]:
+    """Index of the word that each text token is part of, or -1; int64 [tokens]."""
+    result = np.full(len(spans), -1, np.int64)
+    for index, word in enumerate(words):
+        for token, (start, end) in enumerate(spans):
+            if start < word.end and end > word.start:
+                result[token] = index
+    return result
+
+
+@torch.no_grad()
+def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
+    """The text token that each head looks at most while it makes each frame.
+
+    codes [T, books]; int64 [layers, heads, T], counted from the start of `prompt.text_span`.
+    """
+    config = model.config
+    frames = codes[:, 0].astype(np.int64) + config.semantic_start_token_id
+    ids = torch.tensor([[*prompt.input_ids, *frames.tolist()]])
+    table = np.zeros((ids.shape[1], codes.shape[1]), np.int64)
+    table[prompt.code_positions()] = prompt.codes
+    table[len(prompt.input_ids) :] = codes
+    layers = config.text_config.n_layer
+    x = model.embed(ids, torch.from_numpy(table)[None])
+    guides = model.slow(x, watch=frozenset(range(layers))).guides
+    start, end = prompt.text_span
+    first = len(prompt.input_ids) - 1  # this position makes frame 0
+    found = []
+    for layer in range(layers):
+        q, k = guides[layer]
+        keys = k[0].repeat_interleave(q.shape[1] // k.shape[1], 0)[:, start:end]
+        queries = q[0, :, first : first + len(codes)]
+        found.append((queries @ keys.transpose(-1, -2)).argmax(-1))
+    return torch.stack(found)
+
+
+def score_heads(checkpoint: Checkpoint, folder: Path) -> list[HeadScore]:
+    """All heads, the best first. Raises CheckpointError and FileNotFoundError."""
+    tokenizer = load_tokenizer(checkpoint)
+    prompts = PromptBuilder(tokenizer, checkpoint)
+    encoder = Encoder.from_checkpoint(checkpoint.path)
+    frame_s = 1.0 / encoder.config.frame_rate_hz
+    model = load_model(checkpoint).eval()
+    config = checkpoint.config.text_config
+    right = np.zeros((config.n_layer, config.n_head))
+    total = 0
+    for path, text in pairs(folder):
+        words = [TimedWord(**word) for word in json.loads(path.with_suffix(".json").read_text())]
+        codes = encoder.encode(*read_wav(path))
+        sounding = word_of_frame(words, len(codes), frame_s)
+        tokens = word_of_token(words, tokenizer.encode_spans(text)[1])
+        seen = looks(model, prompts.build(text), codes).numpy()
+        spoken = sounding >= 0
+        right += (tokens[seen] == sounding)[:, :, spoken].sum(-1)
+        total += int(spoken.sum())
+    scores = [
+        HeadScore(layer, head, round(float(right[layer, head]) / max(total, 1), 4))
+        for layer in range(config.n_layer)
+        for head in range(config.n_head)
+    ]
+    return sorted(scores, key=lambda score: -score.share)

@@ -1,0 +1,73 @@
+"""Finding heads that follow the text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.checkpoint import Checkpoint
+from engine.prompt import PromptBuilder
+from engine.tokenizer import load_tokenizer
+from engine.train.config import VoiceConfig
+from engine.train.dual_ar import DualAR
+from engine.train.export import write_checkpoint
+from engine.train.heads import TimedWord, looks, score_heads, word_of_frame, word_of_token
+from engine.train.wav import write_wav
+from engine.train.wave_decoder import WaveDecoder
+from engine.train.wave_encoder import WaveEncoder
+
+WORDS = [TimedWord(0.0, 0.1, 0, 5), TimedWord(0.15, 0.3, 6, 11)]
+
+
+def test_frames_and_tokens_belong_to_words() -> None:
+    assert word_of_frame(WORDS, 7, 0.05).tolist() == [0, 0, -1, 1, 1, 1, -1]
+    spans = [(0, 5), (0, 5), (5, 6), (6, 11), (11, 12)]
+    assert word_of_token(WORDS, spans).tolist() == [0, 0, -1, 1, -1]
+
+
+def _checkpoint(config: VoiceConfig, path: Path) -> Checkpoint:
+    decoder = WaveDecoder(config.codec, config.codec.codebook_dim - 2)
+    decoder.vectors.normal_()
+    model = DualAR(config.model)
+    write_checkpoint(path, config, model.state_dict(), decoder, WaveEncoder(config.codec))
+    return Checkpoint.open(path)
+
+
+def test_a_head_looks_where_its_scores_are_greatest(config: VoiceConfig, tmp_path: Path) -> None:
+    checkpoint = _checkpoint(config, tmp_path / "voice")
+    prompt = PromptBuilder(load_tokenizer(checkpoint), checkpoint).build("Hello there.")
+    codes = np.random.default_rng(0).integers(0, 20, (6, 3)).astype(np.uint16)
+    model = DualAR(config.model).eval()
+    seen = looks(model, prompt, codes)
+    start, end = prompt.text_span
+    assert seen.shape == (2, 4, 6)
+    assert 0 <= int(seen.min()) and int(seen.max()) < end - start
+    # The same from the definition, for one layer and head.
+    tokens = codes[:, 0].astype(int) + config.model.semantic_start_token_id
+    ids = torch.tensor([[*prompt.input_ids, *tokens.tolist()]])
+    table = torch.zeros(1, ids.shape[1], 3, dtype=torch.long)
+    table[0, len(prompt.input_ids) :] = torch.from_numpy(codes.astype(np.int64))
+    with torch.no_grad():
+        q, k = model.slow(model.embed(ids, table), watch=frozenset({1})).guides[1]
+    scores = q[0, 3] @ k[0, 1].T  # query heads 2 and 3 share key head 1
+    at = len(prompt.input_ids) - 1
+    assert torch.equal(scores[at : at + 6, start:end].argmax(-1), seen[1, 3])
+
+
+def test_all_heads_are_scored_and_the_best_comes_first(config: VoiceConfig, tmp_path: Path) -> None:
+    checkpoint = _checkpoint(config, tmp_path / "voice")
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    write_wav(folder / "a.wav", np.zeros(2000, np.float32), 4000)
+    (folder / "a.txt").write_text("Hello there.")
+    words = [
+        {"start_s": w.start_s, "end_s": w.end_s, "start": w.start, "end": w.end} for w in WORDS
+    ]
+    (folder / "a.json").write_text(json.dumps(words))
+    scores = score_heads(checkpoint, folder)
+    assert len(scores) == 8
+    assert [s.share for s in scores] == sorted((s.share for s in scores), reverse=True)
+    assert all(0 <= s.share <= 1 for s in scores)
