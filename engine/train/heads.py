@@ -3,7 +3,7 @@
     python -m engine.train heads CHECKPOINT RECORDINGS
 
 Beside `name.wav` and `name.txt` lies `name.json`: a list of words, each
-{"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}, `start` and `end` being characters of the text.
+{"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}; `start` and `end` are characters of the text.
 For each frame the text token that a head looks at most is compared with the word that sounds then.
 The best heads go into `voice_gateway.alignment_heads` of config.json.
 """
