@@ -76,7 +76,6 @@ class Decoder:
                 heads=config.latent_heads,
                 window=config.latent_window,
                 rate=1,
-                step_by_step=True,
             )
             if config.post_layers
             else None

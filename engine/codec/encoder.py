@@ -65,7 +65,6 @@ class EncoderBlock:
                 heads=config.encoder_transformer_heads,
                 window=config.encoder_window,
                 rate=steps_per_frame,
-                step_by_step=False,
             )
             if layers
             else None
@@ -111,7 +110,6 @@ class EncoderNetwork:
                 heads=config.latent_heads,
                 window=config.latent_window,
                 rate=1,
-                step_by_step=False,
             )
             if config.pre_layers
             else None

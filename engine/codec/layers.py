@@ -16,13 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.codec import fused, kernels
 from engine.codec.config import CodecConfig
 from engine.codec.kernels import Conv, Linear
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
 
 SNAKE_EPSILON = 1e-9
-LANES = 64  # an elementwise operation's inner loop should be at least this long
 
 
 def snake_alpha(weights: CodecWeights, name: str) -> Tensor:
@@ -32,25 +32,13 @@ def snake_alpha(weights: CodecWeights, name: str) -> Tensor:
     return torch.where(alpha.abs() < 1e-8, tiny, alpha)
 
 
-def snake_scaled(u: Tensor, out: Tensor | None = None) -> Tensor:
-    """alpha * snake(x), given u = alpha x."""
+def scaled_snake(u: Tensor) -> Tensor:
+    """alpha * snake(x) in place, given u = alpha x."""
+    if kernels.can_fuse(u.device):
+        fused.snake(u.view(-1).numpy())
+        return u
     sine = torch.sin(u)
-    return torch.addcmul(u, sine, sine, out=out)
-
-
-class Scale:
-    """x * alpha per channel; narrow channels are tiled so that the inner loop stays long."""
-
-    def __init__(self, alpha: Tensor) -> None:
-        self.channels = alpha.numel()
-        self.tiles = max(1, LANES // self.channels)
-        self.alpha = alpha
-        self.tiled = alpha.repeat(self.tiles)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        if x.shape[1] % self.tiles:
-            return x * self.alpha
-        return (x.view(x.shape[0], -1, self.tiled.numel()) * self.tiled).view(x.shape)
+    return u.addcmul_(sine, sine)
 
 
 class CausalInput:
@@ -61,26 +49,29 @@ class CausalInput:
         self.channels = channels
         self.span = layout.history(steps, channels) if steps else None
 
-    def buffer(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """An unfilled [B, history + L, C] for new steps like x, and its part for the new steps."""
-        joined = x.new_empty(x.shape[0], self.steps + x.shape[1], self.channels)
-        return joined, joined[:, self.steps :]
-
-    def exchange(self, joined: Tensor, batch: Batch) -> Tensor:
-        """Put the history before the new steps, and remember the last steps for the next call."""
-        if self.span is not None:
-            history = batch.histories[self.span.index]
-            joined[:, : self.steps] = history
-            history.copy_(joined[:, joined.shape[1] - self.steps :])
-        return joined
-
     def join(self, x: Tensor, batch: Batch) -> Tensor:
-        """[B, L, C] -> [B, history + L, C]."""
+        """[B, L, C] -> [B, history + L, C]; the last steps become the history."""
         if self.span is None:
             return x
-        joined, new = self.buffer(x)
-        new.copy_(x)
-        return self.exchange(joined, batch)
+        history = batch.histories[self.span.index]
+        joined = torch.cat((history, x), dim=1)
+        history.copy_(joined[:, joined.shape[1] - self.steps :])
+        return joined
+
+    def join_snake(self, x: Tensor, alpha: Tensor, batch: Batch) -> Tensor:
+        """The same for alpha * snake(x). alpha [m]: repeated for long loops. x is contiguous."""
+        rows, steps, channels = x.shape
+        if not kernels.can_fuse(x.device):
+            return self.join(scaled_snake(x * alpha[:channels]), batch)
+        joined = x.new_empty(rows, self.steps + steps, channels)
+        fused.snake_join(
+            x.view(rows, -1).numpy(),
+            alpha.numpy(),
+            batch.gathered.numpy(),
+            0 if self.span is None else self.span.offset,
+            joined.view(rows, -1).numpy(),
+        )
+        return joined
 
 
 class CausalConv:
@@ -115,13 +106,11 @@ class SnakeConv:
         stride: int = 1,
         dilation: int = 1,
     ) -> None:
-        self.scale = Scale(alpha)
+        self.alpha = alpha.repeat(max(1, fused.LANES // alpha.numel()))
         self.causal = CausalConv(layout, weight / alpha[:, None], bias, stride, dilation)
 
     def __call__(self, x: Tensor, batch: Batch) -> Tensor:
-        joined, new = self.causal.input.buffer(x)
-        snake_scaled(self.scale(x), out=new)
-        return self.causal.conv(self.causal.input.exchange(joined, batch))
+        return self.causal.conv(self.causal.input.join_snake(x, self.alpha, batch))
 
 
 class SnakeUpsample:
@@ -165,7 +154,7 @@ class ResidualUnit:
 
     def __call__(self, x: Tensor, batch: Batch) -> Tensor:
         u = self.wide(x, batch)
-        return self.narrow.add_to(x, snake_scaled(u, out=u))
+        return self.narrow.add_to(x, scaled_snake(u))
 
 
 class ConvNeXt:
@@ -174,12 +163,10 @@ class ConvNeXt:
     def __init__(self, layout: StateLayout, weights: CodecWeights, prefix: str) -> None:
         config = weights.config
         self.width, self.eps = config.latent_dim, config.layer_norm_eps
-        self.depthwise = CausalConv(
-            layout,
-            weights.weight(f"{prefix}.dwconv.conv"),
-            weights.bias(f"{prefix}.dwconv.conv"),
-            groups=self.width,
-        )
+        depthwise = weights.weight(f"{prefix}.dwconv.conv")
+        self.bias = weights.bias(f"{prefix}.dwconv.conv")
+        self.depthwise = CausalConv(layout, depthwise, self.bias, groups=self.width)
+        self.taps = depthwise.squeeze(1).T.contiguous()  # [kernel, C]
         first, gamma = weights.weight(f"{prefix}.pwconv1"), weights.tensor(f"{prefix}.gamma")
         norm = weights.weight(f"{prefix}.norm"), weights.bias(f"{prefix}.norm")
         self.expand = Linear(first * norm[0], weights.bias(f"{prefix}.pwconv1") + first @ norm[1])
@@ -189,8 +176,23 @@ class ConvNeXt:
         )
 
     def __call__(self, x: Tensor, batch: Batch) -> Tensor:
-        y = F.layer_norm(self.depthwise(x, batch), (self.width,), eps=self.eps)
-        return x + self.reduce(F.gelu(self.expand(y)))
+        return x + self.reduce(F.gelu(self.expand(self._depthwise_norm(x, batch))))
+
+    def _depthwise_norm(self, x: Tensor, batch: Batch) -> Tensor:
+        span = self.depthwise.input.span
+        if not kernels.can_fuse(x.device) or span is None:
+            return F.layer_norm(self.depthwise(x, batch), (self.width,), eps=self.eps)
+        y = torch.empty_like(x)
+        fused.depthwise_norm(
+            x.numpy(),
+            self.taps.numpy(),
+            self.bias.numpy(),
+            batch.gathered.numpy(),
+            span.offset,
+            self.eps,
+            y.numpy(),
+        )
+        return y
 
 
 class Upsample:

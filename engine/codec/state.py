@@ -5,9 +5,9 @@
 
 A layer reserves its span once, when it is built, and never owns memory. A call works on a `Batch`
 of some rows. Histories are gathered into one buffer and put back by one copy each way, whatever the
-number of layers; rings, the larger part, are read and written where they are, and for consecutive
-rows without a copy. Zeros are a fresh stream: they are the padding before the first sample, and
-ring entries that no step has filled yet are masked by the stream's position.
+number of layers; rings, the larger part, are read and written where they are. Zeros are a fresh
+stream: they are the padding before the first sample, and ring entries that no step has filled yet
+are masked by the stream's position.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class StreamState:
             self.rings.append((keys, values))
         self.bytes_per_row = layout.floats * memory.element_size()
         self.gathered = torch.empty_like(self.histories)
-        self._layout = layout
+        self.layout = layout
         self._views: dict[int, list[Tensor]] = {}
 
     @property
@@ -102,32 +102,30 @@ class StreamState:
         if count not in self._views:
             self._views[count] = [
                 gathered[:, s.offset : s.offset + s.shape[0] * s.shape[1]].view(count, *s.shape)
-                for s in self._layout.histories
+                for s in self.layout.histories
             ]
-        consecutive = all(b - a == 1 for a, b in zip(rows, rows[1:], strict=False))
-        where = slice(rows[0], rows[0] + count) if consecutive else index
         first = [self.frames[row] for row in rows]
-        return Batch(self, tuple(rows), index, where, first, self._views[count])
+        return Batch(self, tuple(rows), index, first, gathered, self._views[count])
 
 
 @dataclass(slots=True)
 class Batch:
     """Some rows of a StreamState during one call.
 
-    index [B]: the rows. where: the same as a slice where they are consecutive, which spares copies.
-    first_frame [B]: frames each stream has had before. histories: working copies, by Span.index.
+    index [B]: the rows. first_frame [B]: frames each stream has had before.
+    gathered [B, layout.history_floats]: the histories, working copies. histories: views of it, one
+    per layer, by Span.index, each [B, steps, channels].
     """
 
     state: StreamState
     rows: tuple[int, ...]
     index: Tensor
-    where: slice | Tensor
     first_frame: list[int]
+    gathered: Tensor
     histories: list[Tensor]
 
     def close(self, frames: int) -> None:
         """Put the histories back, `frames` frames later."""
-        gathered = self.state.gathered[: len(self.rows)]
-        self.state.histories.index_copy_(0, self.index, gathered)
+        self.state.histories.index_copy_(0, self.index, self.gathered)
         for row in self.rows:
             self.state.frames[row] += frames

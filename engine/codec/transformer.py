@@ -9,36 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.codec import fused, kernels
 from engine.codec.config import CodecConfig
 from engine.codec.kernels import Linear
 from engine.codec.state import Batch, Span, StateLayout
 from engine.codec.weights import CodecWeights
 
-Ring = tuple[Tensor, Tensor]
+TURNS_AT_FIRST = 2048
 
 
 class Rotary:
-    """Rotation of adjacent pairs, as complex factors."""
+    """Rotation of adjacent pairs: a table of turns that grows with the longest stream."""
 
     def __init__(self, config: CodecConfig, device: torch.device) -> None:
         exponents = torch.arange(0, config.head_dim, 2, device=device).float() / config.head_dim
         self.frequencies = 1.0 / (config.rope_base**exponents)
+        self.turns = self._table(TURNS_AT_FIRST)
 
-    def factors(self, positions: Tensor) -> Tensor:
-        """positions [B, T] -> complex [B, T, 1, head_dim / 2], rounded through bf16."""
-        angles = positions[:, :, None, None].float() * self.frequencies
-        cosine, sine = angles.cos().bfloat16().float(), angles.sin().bfloat16().float()
-        return torch.complex(cosine, sine)
+    def up_to(self, positions: int) -> Tensor:
+        """Cosine and sine [>= positions, head_dim / 2, 2], rounded through bf16."""
+        if positions > self.turns.shape[0]:
+            self.turns = self._table(2 * positions)
+        return self.turns
 
-
-def rotate(x: Tensor, factors: Tensor) -> Tensor:
-    """x [B, T, H, D] rotated."""
-    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * factors).flatten(-2)
+    def _table(self, positions: int) -> Tensor:
+        steps = torch.arange(positions, device=self.frequencies.device).float()
+        angles = torch.outer(steps, self.frequencies)
+        return torch.stack((angles.cos(), angles.sin()), dim=-1).bfloat16().float()
 
 
 class Steps:
@@ -50,25 +52,23 @@ class Steps:
     def __init__(
         self, first: Sequence[int], count: int, window: int, rotary: Rotary, batch: Batch
     ) -> None:
-        self.count = count
-        self.first = torch.tensor(first, device=batch.index.device)[:, None]
-        self.positions = self.first + torch.arange(count, device=self.first.device)  # [B, T]
-        self.factors = rotary.factors(self.positions)
-        self.entries = self.positions % window
-        self.ring = torch.arange(window, device=self.first.device)
-        self.window = window
+        self.first = np.array(first, dtype=np.int64)
+        self.rows = np.array(batch.rows, dtype=np.int64)
+        self.turns = rotary.up_to(max(first) + count)
+        self.count, self.window = count, window
 
-    def unfilled(self) -> Tensor:
-        """[T, B, 1, W]: -inf for ring entries that hold no step yet when the new step is stored."""
-        empty = self.ring > self.positions.T[:, :, None, None]
-        return torch.zeros(empty.shape, device=empty.device).masked_fill_(empty, -torch.inf)
+    def positions(self, device: torch.device) -> Tensor:
+        """[B, T]."""
+        first = torch.from_numpy(self.first).to(device)
+        return first[:, None] + torch.arange(self.count, device=device)
 
-    def seen(self) -> Tensor:
+    def seen(self, positions: Tensor) -> Tensor:
         """[B, 1, T, W + T]: entries stored before the call, and new steps, that each may see."""
-        before = self.first - 1  # the latest stored position
-        stored = before - (before - self.ring) % self.window  # negative: not filled yet
-        keys = torch.cat((stored, self.positions), dim=1)[:, None, :]
-        queries = self.positions[:, :, None]
+        before = positions[:, :1] - 1  # the latest stored position
+        ring = torch.arange(self.window, device=positions.device)
+        stored = before - (before - ring) % self.window  # negative: not filled yet
+        keys = torch.cat((stored, positions), dim=1)[:, None, :]
+        queries = positions[:, :, None]
         return ((keys >= 0) & (keys <= queries) & (keys > queries - self.window))[:, None]
 
 
@@ -76,16 +76,10 @@ class Layer:
     """Pre-norm attention and SwiGLU. Norm weights and layer scales are folded into the products."""
 
     def __init__(
-        self,
-        layout: StateLayout,
-        weights: CodecWeights,
-        prefix: str,
-        heads: int,
-        window: int,
-        step_by_step: bool,
+        self, layout: StateLayout, weights: CodecWeights, prefix: str, heads: int, window: int
     ) -> None:
         config = weights.config
-        self.heads, self.eps, self.step_by_step = heads, config.rms_norm_eps, step_by_step
+        self.heads = heads
         self.ring: Span = layout.ring(window, heads, config.head_dim)
         norms = [weights.weight(f"{prefix}.{name}") for name in ("attention_norm", "ffn_norm")]
         scales = [
@@ -99,75 +93,50 @@ class Layer:
         self.gate_up = Linear(torch.cat((gate, up)) * norms[1])
         self.down = Linear(weights.weight(f"{feed}.w2") * scales[1])
 
-    def __call__(self, x: Tensor, batch: Batch, steps: Steps) -> Tensor:
-        x = x + self.out(self._attend(self._norm(x), batch, steps))
-        gate, up = self.gate_up(self._norm(x)).chunk(2, dim=-1)
-        return x + self.down(F.silu(gate) * up)
-
-    def _norm(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, (x.shape[-1],), eps=self.eps)
-
-    def _attend(self, x: Tensor, batch: Batch, steps: Steps) -> Tensor:
-        qkv = self.qkv(x).view(x.shape[0], x.shape[1], 3, self.heads, -1)  # [B, T, 3, H, D]
-        rotated = rotate(qkv[:, :, :2].flatten(2, 3), steps.factors)
-        queries, keys = rotated.transpose(1, 2).chunk(2, dim=1)  # [B, H, T, D]
-        values = qkv[:, :, 2].transpose(1, 2)
+    def attend(self, normed: Tensor, batch: Batch, steps: Steps) -> Tensor:
+        """Attention's branch, [B, T, C] -> [B, T, C]; the new steps are stored."""
+        # [B, T, 3, H, D]
+        qkv = self.qkv(normed).view(*normed.shape[:2], 3, self.heads, -1)
         ring = batch.state.rings[self.ring.index]
-        attend = self._each if self.step_by_step else self._all
-        return attend(queries, keys, values, ring, batch, steps).transpose(1, 2).flatten(2)
+        run = _attend_each if kernels.can_fuse(normed.device) else _attend_all
+        return self.out(run(qkv, ring, batch, steps).flatten(2))
 
-    def _all(
-        self, queries: Tensor, keys: Tensor, values: Tensor, ring: Ring, batch: Batch, steps: Steps
-    ) -> Tensor:
-        """All new steps at once, on the ring as it was and on each other."""
-        old_keys, old_values = ring[0][batch.where], ring[1][batch.where]
-        y = F.scaled_dot_product_attention(
-            queries,
-            torch.cat((old_keys, keys), dim=2),
-            torch.cat((old_values, values), dim=2),
-            steps.seen(),
-        )
-        rows = batch.index[:, None]
-        ring[0][rows, :, steps.entries] = keys.transpose(1, 2)
-        ring[1][rows, :, steps.entries] = values.transpose(1, 2)
-        return y
-
-    def _each(
-        self, queries: Tensor, keys: Tensor, values: Tensor, ring: Ring, batch: Batch, steps: Steps
-    ) -> Tensor:
-        """Step after step on the ring alone.
-
-        The sums are the same whatever the length of the call and the other rows in it, to the bit:
-        the library's fused attention on a CPU splits its work by the number of rows and threads.
-        """
-        masks = steps.unfilled()
-        outputs = []
-        for t in range(steps.count):
-            entry = steps.entries[:, t]
-            ring[0][batch.index, :, entry] = keys[:, :, t]
-            ring[1][batch.index, :, entry] = values[:, :, t]
-            outputs.append(
-                _attend_one(queries[:, :, t], ring[0][batch.where], ring[1][batch.where], masks[t])
-            )
-        return torch.stack(outputs, dim=2)
+    def feed(self, normed: Tensor) -> Tensor:
+        """SwiGLU's branch, [B, T, C] -> [B, T, C]."""
+        gate, up = self.gate_up(normed).chunk(2, dim=-1)
+        return self.down(F.silu(gate) * up)
 
 
-def _attend_one(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """query [B, H, D], keys and values [B, H, W, D], mask [B, 1, W] -> [B, H, D]."""
-    heads = query.shape[1]
-    flat = query.flatten(0, 1).unsqueeze(1)  # [B H, 1, D]
-    bias = mask.expand(-1, heads, -1).reshape(flat.shape[0], 1, -1)
-    scale = query.shape[-1] ** -0.5
-    scores = torch.baddbmm(bias, flat, keys.flatten(0, 1).transpose(1, 2), alpha=scale)
-    return torch.bmm(scores.softmax(dim=-1), values.flatten(0, 1)).view(query.shape)
+def _attend_each(qkv: Tensor, ring: tuple[Tensor, Tensor], batch: Batch, steps: Steps) -> Tensor:
+    """Step after step on the rings alone, so the same whatever the length of the call."""
+    out = qkv.new_empty(qkv.shape[0], qkv.shape[1], *qkv.shape[3:])
+    keys, values = ring[0].numpy(), ring[1].numpy()
+    turns = steps.turns.numpy()
+    fused.attend(qkv.numpy(), turns, keys, values, steps.rows, steps.first, out.numpy())
+    return out
+
+
+def _attend_all(qkv: Tensor, ring: tuple[Tensor, Tensor], batch: Batch, steps: Steps) -> Tensor:
+    """All new steps at once, on the rings as they were and on each other."""
+    positions = steps.positions(qkv.device)
+    turns = torch.view_as_complex(steps.turns)[positions][:, :, None, None]  # [B, T, 1, 1, D / 2]
+    pairs = torch.view_as_complex(qkv[:, :, :2].unflatten(-1, (-1, 2)))
+    queries, keys = torch.view_as_real(pairs * turns).flatten(-2).unbind(2)
+    values = qkv[:, :, 2]  # [B, T, H, D]
+    y = F.scaled_dot_product_attention(
+        queries.transpose(1, 2),
+        torch.cat((ring[0][batch.index], keys.transpose(1, 2)), dim=2),
+        torch.cat((ring[1][batch.index], values.transpose(1, 2)), dim=2),
+        steps.seen(positions),
+    )
+    entries = positions % steps.window
+    ring[0][batch.index[:, None], :, entries] = keys
+    ring[1][batch.index[:, None], :, entries] = values
+    return y.transpose(1, 2)
 
 
 class WindowTransformer:
-    """Layers and a final norm.
-
-    rate: this module's steps per frame. step_by_step: attend to one step at a time, so that chunks
-    of any length give bit-equal results; else to a window of steps at once, which is faster.
-    """
+    """Layers and a final norm. `rate`: this module's steps per frame."""
 
     def __init__(
         self,
@@ -179,13 +148,11 @@ class WindowTransformer:
         heads: int,
         window: int,
         rate: int,
-        step_by_step: bool,
     ) -> None:
         self.window, self.rate, self.eps = window, rate, weights.config.rms_norm_eps
         self.rotary = Rotary(weights.config, weights.device)
         self.layers = [
-            Layer(layout, weights, f"{prefix}.layers.{i}", heads, window, step_by_step)
-            for i in range(layers)
+            Layer(layout, weights, f"{prefix}.layers.{i}", heads, window) for i in range(layers)
         ]
         self.norm = weights.weight(f"{prefix}.norm")
 
@@ -194,11 +161,25 @@ class WindowTransformer:
         first = [frame * self.rate for frame in batch.first_frame]
         pieces = []
         for piece in torch.split(x, self.window, dim=1):
-            count = piece.shape[1]
-            steps = Steps(first, count, self.window, self.rotary, batch)
-            for layer in self.layers:
-                piece = layer(piece, batch, steps)
-            pieces.append(piece)
-            first = [position + count for position in first]
-        y = pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
-        return F.rms_norm(y, (y.shape[-1],), self.norm, self.eps)
+            steps = Steps(first, piece.shape[1], self.window, self.rotary, batch)
+            pieces.append(self._run(piece.contiguous(), batch, steps) * self.norm)
+            first = [position + steps.count for position in first]
+        return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
+
+    def _run(self, x: Tensor, batch: Batch, steps: Steps) -> Tensor:
+        """All layers and the final norm, without its weight."""
+        total, normed = self._add_norm(x.clone(), torch.zeros_like(x))
+        for layer in self.layers:
+            total, normed = self._add_norm(total, layer.attend(normed, batch, steps))
+            total, normed = self._add_norm(total, layer.feed(normed))
+        return normed
+
+    def _add_norm(self, total: Tensor, branch: Tensor) -> tuple[Tensor, Tensor]:
+        """(total + branch, the same normalised). total is given up."""
+        if not kernels.can_fuse(total.device):
+            total = total + branch
+            return total, F.rms_norm(total, (total.shape[-1],), eps=self.eps)
+        normed = torch.empty_like(total)
+        flat = [t.view(-1, t.shape[-1]).numpy() for t in (total, branch, normed)]
+        fused.add_norm(flat[0], flat[1], self.eps, flat[2])
+        return total, normed

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.codec_peer import WindowDecoder
+from engine.codec import kernels
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.slots import SlotError
@@ -209,6 +210,21 @@ def test_golden_codec_matches_the_usual_form(decoder: StreamingDecoder) -> None:
     codes = some_codes(decoder.config, 150, seed=6)
     expected = WindowDecoder(load_codec(TINY)).decode(torch.from_numpy(codes)).numpy()
     samples = decoder.decode_whole(torch.from_numpy(codes))
+    np.testing.assert_allclose(samples, expected, rtol=0, atol=GOLDEN_TOLERANCE)
+
+
+@pytest.mark.parametrize("sizes", [[1], [3, 8]])
+def test_the_way_that_a_gpu_goes(
+    monkeypatch: pytest.MonkeyPatch, small_codec: Path, sizes: list[int]
+) -> None:
+    """Torch's own operations, none compiled or packed; here on a CPU."""
+    codes = some_codes(SMALL, 21, seed=8)
+    expected = StreamingDecoder.from_checkpoint(small_codec, 1).decode_whole(codes)
+    monkeypatch.setattr(kernels, "can_fuse", lambda device: False)
+    monkeypatch.setattr(kernels, "can_pack", lambda device: False)
+    decoder = StreamingDecoder.from_checkpoint(small_codec, 2)
+    assert decoder.allocate() == 0  # so that rows do not start at 0
+    samples = chunked(decoder, codes, sizes)
     np.testing.assert_allclose(samples, expected, rtol=0, atol=GOLDEN_TOLERANCE)
 
 
