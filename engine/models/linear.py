@@ -3,7 +3,8 @@
 Which one is chosen when the module is built, by `make_linear`. In fp32, the dtype of a CPU and of
 every reference run, quantised weights are widened once, while loading: on two cores a
 [9728, 2560] matrix took 12 ms a token dense, 42 ms by torch's int8 kernel and 140 ms widened at
-each use. In bf16 they stay as stored; one scale an output channel is applied to the product.
+each use. In bf16 they stay as stored; one scale an output channel is applied to the product. On a
+GPU the few rows of a decode step go through a kernel of our own (`engine.models.w8a16`).
 """
 
 from __future__ import annotations
@@ -34,9 +35,14 @@ class QuantizedLinear(nn.Module):
         self.scale = nn.Parameter(
             torch.empty(out_features, dtype=torch.float32), requires_grad=False
         )
+        self.kernel_rows = 0  # rows that the GPU's kernel takes; known once weights are loaded
 
     def forward(self, x: Tensor) -> Tensor:
         """[T, in] -> [T, out]."""
+        if x.shape[0] <= self.kernel_rows:
+            from engine.models import w8a16
+
+            return w8a16.product(x, self.weight, self.scale)
         # the scale in fp32: rounded to bf16 it would cost as much as the product's own rounding
         return (self._product(x).float() * self.scale).to(x.dtype)
 
@@ -48,6 +54,16 @@ class QuantizedLinear(nn.Module):
                 return out
         # 8 bits fit bf16's significand exactly, int8 and e4m3 alike
         return F.linear(x, self.weight.to(x.dtype))
+
+
+def _kernel_rows(weight: Tensor) -> int:
+    if not weight.is_cuda:
+        return 0
+    try:
+        from engine.models import w8a16
+    except ImportError:  # a torch without triton
+        return 0
+    return w8a16.MAX_ROWS if w8a16.works(weight.device, weight.dtype) else 0
 
 
 def make_linear(in_features: int, out_features: int, scheme: Scheme | None) -> nn.Module:
@@ -68,6 +84,7 @@ def load_rows(module: nn.Module, rows: slice, value: Tensor, scale: Tensor | Non
             raise TypeError(f"expected {module.weight.dtype} with a scale, got {value.dtype}")
         module.weight[rows].copy_(value)
         module.scale[rows].copy_(scale.flatten())
+        module.kernel_rows = _kernel_rows(module.weight)
     elif isinstance(module, nn.Linear):
         wide = value if scale is None else value.float() * scale.float()
         module.weight[rows].copy_(wide)
