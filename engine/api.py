@@ -158,6 +158,7 @@ class EngineStats:
 
     `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
     (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
+    `retractions_total`: how often a running request was put back for want of KV cache.
     """
 
     running: int
@@ -169,6 +170,7 @@ class EngineStats:
     kv_tokens: int = 0
     kv_tokens_used: int = 0
     free_codec_slots: int = 0
+    retractions_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
