@@ -226,9 +226,14 @@ def _command(config: EngineConfig, endpoint: str) -> list[str]:
         "--kv-tokens": config.kv_tokens,
         "--voices": config.voices,
         "--threads": config.threads,
+        "--style": config.style,
+        "--attention": config.attention,
     }
     given = [(name, str(value)) for name, value in options.items() if value is not None]
-    return [sys.executable, "-m", "engine.serve", *itertools.chain.from_iterable(given)]
+    switches = [] if config.paced else ["--no-paced"]
+    switches += [] if config.graphs else ["--no-graphs"]
+    pairs = itertools.chain.from_iterable(given)
+    return [sys.executable, "-m", "engine.serve", *pairs, *switches]
 
 
 async def _end(process: Process, timeout_s: float) -> None:

@@ -44,6 +44,7 @@ class CodecLoop:
         self._decoder = decoder
         self._batches: queue.SimpleQueue[list[_Job] | None] = queue.SimpleQueue()
         self._gathering: list[_Job] = []
+        self.open_slots = 0
         self._in_flight: dict[int, asyncio.Future[Pcm]] = {}
         self._thread = threading.Thread(target=self._run, name="codec", daemon=True)
 
@@ -54,13 +55,16 @@ class CodecLoop:
 
     def open(self) -> int:
         """Take a slot with fresh state. Raises what the decoder's pool raises when it is empty."""
-        return self._decoder.allocate()
+        slot = self._decoder.allocate()
+        self.open_slots += 1
+        return slot
 
     async def release(self, slot: int) -> None:
         """Give a slot back, once a decode that its caller has abandoned is through with it."""
         if (job := self._in_flight.get(slot)) is not None:
             await asyncio.wait((job,))
         self._decoder.free(slot)
+        self.open_slots -= 1
 
     async def decode(self, slot: int, codes: Codes) -> Pcm:
         """The next frames of a stream, codes [T, N] -> samples [T * frame_samples]."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 # what speaks when nobody names a checkpoint
 DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "s2-pro-tiny"
 
+Style = Literal["fish", "omni"]
+
 DEVICES = ("auto", "cpu", "cuda")
 DTYPES = ("auto", "float32", "bfloat16")
+STYLES: tuple[Style, ...] = ("fish", "omni")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,9 @@ class EngineConfig:
     `max_streams`: segments spoken at once; `max_waiting`: admitted beyond that, in line.
     `kv_tokens`: size of the KV cache, prefixes included; None lets SGLang take what a GPU has left.
     `voices`: a folder of `name.wav` + `name.txt` pairs, beside the checkpoint's own `voices`.
-    `threads`: CPU threads of a model step.
+    `threads`: CPU threads of a model step. `style`: how tokens are drawn where a request does not
+    say ("omni": as SGLang-Omni does). `paced`: start a stream only when no running one pays for it
+    with silence. `attention`: SGLang's attention backend, None chooses; `graphs`: CUDA graphs.
     """
 
     checkpoint: Path = DEFAULT_CHECKPOINT
@@ -31,11 +37,16 @@ class EngineConfig:
     kv_tokens: int | None = None
     voices: Path | None = None
     threads: int = 1
+    style: Style = "fish"
+    paced: bool = True
+    attention: str | None = None
+    graphs: bool = True
 
     def __post_init__(self) -> None:
         for name, value, choices in (
             ("device", self.device, DEVICES),
             ("dtype", self.dtype, DTYPES),
+            ("style", self.style, STYLES),
         ):
             if value not in choices:
                 raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
 
+from engine.api import EngineOverloadedError
 from engine.checkpoint import Checkpoint
 from engine.config import EngineConfig
-from engine.errors import EngineStartError
+from engine.errors import EngineStartError, PromptError
 from engine.models.prefill import to_custom_params
 from engine.models.request_table import RowSettings
 from engine.prompt import Prompt
@@ -24,12 +27,16 @@ _KV_TOKENS_PER_STREAM = 4096
 
 @dataclass(frozen=True, slots=True)
 class CodeStep:
-    """What one or more decode steps made. `codes`: one bytes object a frame, uint16 LE [N]."""
+    """What one or more decode steps made. `codes`: one bytes object a frame, uint16 LE [N].
+
+    `retractions`: how often the request was put back for want of KV cache, so far.
+    """
 
     codes: list[bytes]
     prompt_tokens: int
     cached_tokens: int
     finish: str | None  # "stop", "length", "abort" or None
+    retractions: int
 
 
 class LanguageEngine:
@@ -47,9 +54,13 @@ class LanguageEngine:
         settings: RowSettings,
         max_frames: int,
         cache_salt: str,
-        priority: int,
-    ) -> AsyncIterator[CodeStep]:
-        """Speak a prompt; the last step has `finish`. Raises ValueError on what SGLang refuses."""
+        rank: int,
+    ) -> AsyncGenerator[CodeStep]:
+        """Speak a prompt; the last step has `finish`.
+
+        `rank`: when the cache is full, what was prefilled with a lower one goes first. Raises
+        PromptError on what can never fit the cache, EngineOverloadedError on what did not.
+        """
         params = {
             # one more, so that a segment of exactly max_frames may still end by itself
             "max_new_tokens": max_frames + 1,
@@ -62,21 +73,25 @@ class LanguageEngine:
             stream=True,
             rid=request_id,
             cache_salt=cache_salt,
-            priority=priority,
+            priority=rank,
         )
         made = 0
-        async for output in stream:
-            meta = output["meta_info"]
-            finish = meta["finish_reason"]
-            codes = [
-                code
-                for token, code in zip(output["output_ids"], meta.get("codes", []), strict=False)
-                if token != self._end_id
-            ]
-            codes = codes[: max_frames - made]
-            made += len(codes)
-            kind = None if finish is None else finish["type"]
-            yield CodeStep(codes, meta["prompt_tokens"], meta["cached_tokens"], kind)
+        async with aclosing(stream):
+            async for output in stream:
+                meta = output["meta_info"]
+                finish = meta["finish_reason"]
+                _raise_refusal(finish)
+                frames = zip(output["output_ids"], meta.get("codes", []), strict=False)
+                codes = [code for token, code in frames if token != self._end_id]
+                codes = codes[: max_frames - made]
+                made += len(codes)
+                yield CodeStep(
+                    codes,
+                    meta["prompt_tokens"],
+                    meta["cached_tokens"],
+                    None if finish is None else finish["type"],
+                    meta.get("num_retractions", 0),
+                )
 
     def _cache_ids(self, prompt: Prompt) -> list[int]:
         """The prompt's ids as SGLang sees them: hashes where there are frames."""
@@ -93,9 +108,27 @@ class LanguageEngine:
         """Ask the scheduler to drop a request; its stream then ends with finish "abort"."""
         self._engine.tokenizer_manager.abort_request(request_id)
 
+    def kv_tokens(self) -> tuple[int, int]:
+        """Size of the KV cache and how much of it running requests hold, as last published."""
+        loads = self._engine.tokenizer_manager.load_snapshot_reader.read_all()
+        return (
+            sum(load.max_total_num_tokens for load in loads),
+            sum(load.num_used_tokens for load in loads),
+        )
+
     def close(self) -> None:
         """End SGLang's processes."""
         self._engine.shutdown()
+
+
+def _raise_refusal(finish: dict[str, Any] | None) -> None:
+    """An abort that nobody asked for has an HTTP status."""
+    if finish is None or finish.get("status_code") is None:
+        return
+    message = f"expected a request that fits the KV cache, SGLang says: {finish['message']}"
+    if finish["status_code"] == HTTPStatus.BAD_REQUEST:
+        raise PromptError(message)
+    raise EngineOverloadedError(message)
 
 
 def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
@@ -115,7 +148,11 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
         "skip_tokenizer_init": True,
         "disable_overlap_schedule": True,
         "incremental_streaming_output": True,
+        # SGLang takes one number for both the order of its own line and the cache's: we have a
+        # line of our own, so it ranks the cache only, and never puts a running request back
         "enable_priority_scheduling": True,
+        "disable_priority_preemption": True,
+        "radix_eviction_policy": "priority",
         "max_running_requests": config.max_streams,
         "context_length": checkpoint.config.text_config.max_seq_len,
         "json_model_override_args": json.dumps({"architectures": ["DualARForSpeech"]}),
@@ -123,8 +160,14 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
     }
     if kv_tokens is not None:
         options["max_total_tokens"] = kv_tokens
-    if not cuda:
-        options["attention_backend"] = "torch_native"
+    if cuda:
+        import torch
+
+        from engine.cuda_options import cuda_options
+
+        options |= cuda_options(config, torch.cuda.get_device_capability()[0])
+    else:
+        options["attention_backend"] = config.attention or "torch_native"
     try:
         return TokensOnlyEngine(**options)
     except Exception as error:

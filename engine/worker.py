@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -22,22 +22,21 @@ from engine.codec.decoder import StreamingDecoder
 from engine.codec_loop import CodecLoop
 from engine.config import EngineConfig
 from engine.errors import PromptError, TextError
-from engine.language import LanguageEngine
-from engine.models.request_table import RowSettings
-from engine.models.sampling import MAX_TOP_K
-from engine.prompt import PromptBuilder, Turn, codes_from_bytes
+from engine.language import CodeStep, LanguageEngine
+from engine.pace import Pace
+from engine.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
+from engine.settings import frame_cap, row_settings
+from engine.startup import uses_cuda
 from engine.tokenizer import load_tokenizer
 from engine.voice_encoder import VoiceEncoder
 from engine.voices import VoiceStore
 
-# The reference's API defaults, where neither request nor checkpoint says otherwise
-_TEMPERATURE, _TOP_P, _TOP_K = 0.8, 0.8, 30
-
-# A cap that no honest segment reaches: speech needs about 1.4 frames per letter, 5 per CJK sign
-# (3 bytes); the constant covers pauses and very short texts.
-_CAP_FRAMES, _CAP_FRAMES_PER_BYTE = 40, 4
-
 _ABORT_TIMEOUT_S = 2.0
+
+# What is prefilled with the greater rank stays in the cache longer (`engine.language`)
+_RANK, _KEPT_RANK = 0, 1
+
+_WARM_FRAMES = 4  # spoken by each stream of the warm-up: enough to time a step
 
 
 @dataclass(slots=True)
@@ -60,8 +59,9 @@ class SpeechWorker:
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
         self._prompts = PromptBuilder(load_tokenizer(self._checkpoint), self._checkpoint)
         progress("loading the codec")
+        device = "cuda" if uses_cuda(config) else "cpu"
         self._codec = CodecLoop(
-            StreamingDecoder.from_checkpoint(config.checkpoint, max_slots=config.max_streams)
+            StreamingDecoder.from_checkpoint(config.checkpoint, config.max_streams, device)
         )
         self._voices = VoiceStore(
             VoiceEncoder(config.checkpoint), self._checkpoint.config.num_codebooks
@@ -72,8 +72,10 @@ class SpeechWorker:
         progress("starting SGLang")
         self._language = LanguageEngine(self._checkpoint, config)
         self._streams: dict[str, _Stream] = {}
-        self._admission = Admission(config.max_streams, config.max_waiting)
-        self._frames_total = self._prompt_tokens = self._cached_tokens = 0
+        pace = Pace(self.info.frame_ms)
+        self._admission = Admission(config.max_streams, config.max_waiting, pace)
+        self._kept: set[str] = set()  # voices whose prefix is in the cache to stay
+        self._frames_total = self._prompt_tokens = self._cached_tokens = self._retractions = 0
 
     @property
     def info(self) -> api.EngineInfo:
@@ -89,9 +91,16 @@ class SpeechWorker:
         )
 
     async def start(self) -> api.EngineInfo:
-        """Start the codec's thread and speak one word, so that no user pays for first calls."""
+        """Start the codec's thread and speak, first alone and then in a full batch.
+
+        So no user pays for first calls, and the pace knows what a step takes.
+        """
         self._codec.start()
-        await self.warm(api.DEFAULT_VOICE)
+        for streams in (1, self._config.max_streams):
+            await asyncio.gather(
+                *(self._warm(api.DEFAULT_VOICE, _WARM_FRAMES) for _ in range(streams))
+            )
+        self._admission.holds_back = self._config.paced
         return self.info
 
     async def close(self) -> None:
@@ -113,7 +122,7 @@ class SpeechWorker:
                     async for event in events:
                         yield event
             finally:
-                self._admission.leave()
+                self._admission.leave(request.request_id)
         finally:
             stream.ended.set()
             del self._streams[request.request_id]
@@ -122,22 +131,19 @@ class SpeechWorker:
         self, request: api.SpeechRequest, stream: _Stream
     ) -> AsyncGenerator[api.Frames | api.Finished, None]:
         references = self._voices.references(request.voice)
-        width = self._checkpoint.config.num_codebooks
-        try:
-            history = [
-                Turn(turn.text, codes_from_bytes(turn.codes, width)) for turn in request.history
-            ]
-            prompt = self._prompts.build(request.text, references, history)
-        except (PromptError, TextError) as error:
-            raise api.InvalidRequestError(str(error)) from error
+        settings = row_settings(
+            request.sampling, self._checkpoint.config.voice_gateway.sampling, self._config.style
+        )
+        prompt = self._prompt(request, references)
         steps = self._language.generate(
             request.request_id,
             prompt,
-            self._settings(request.sampling),
-            self._cap(request),
+            settings,
+            frame_cap(request.sampling, request.text, self._max_frames()),
             voice_salt(references),
-            request.priority,
+            self._rank(request.voice, references),
         )
+        width = self._checkpoint.config.num_codebooks
         slot = self._codec.open()
         finish = None
         try:
@@ -147,17 +153,46 @@ class SpeechWorker:
                     raw = b"".join(step.codes)
                     first, stream.frames = stream.frames, stream.frames + len(step.codes)
                     pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
+                    self._admission.progress(request.request_id, len(step.codes))
                     yield api.Frames(first, pcm.astype("<f4", copy=False).tobytes(), raw)
-            self._frames_total += stream.frames
-            self._prompt_tokens += step.prompt_tokens
-            self._cached_tokens += step.cached_tokens
+            self._count(request.voice, prompt, step, stream.frames)
             yield api.Finished(
                 _FINISH[finish or "abort"], stream.frames, step.prompt_tokens, step.cached_tokens
             )
+        except PromptError as error:  # SGLang's own refusal: more than its KV cache can hold
+            raise api.InvalidRequestError(str(error)) from error
         finally:
             if finish is None:  # the caller left, or something failed: nobody reads the rest
                 self._language.abort(request.request_id)
+                await steps.aclose()
             await self._codec.release(slot)
+
+    def _prompt(self, request: api.SpeechRequest, references: Sequence[Reference]) -> Prompt:
+        width = self._checkpoint.config.num_codebooks
+        try:
+            history = [
+                Turn(turn.text, codes_from_bytes(turn.codes, width)) for turn in request.history
+            ]
+            return self._prompts.build(request.text, references, history)
+        except (PromptError, TextError) as error:
+            raise api.InvalidRequestError(str(error)) from error
+
+    def _rank(self, voice: str, references: Sequence[Reference]) -> int:
+        """A registered voice's prefix is filed to stay, by the first request that computes it."""
+        if not references or voice in self._kept:
+            return _RANK
+        self._kept.add(voice)
+        return _KEPT_RANK
+
+    def _count(self, voice: str, prompt: Prompt, last: CodeStep, frames: int) -> None:
+        self._frames_total += frames
+        self._prompt_tokens += last.prompt_tokens
+        self._cached_tokens += last.cached_tokens
+        self._retractions += last.retractions
+        if prompt.code_spans and last.cached_tokens < prompt.code_spans[0][1]:
+            # computed just now, perhaps with the lower rank because it had been kept before and
+            # the cache was too small even so: file it again
+            self._kept.discard(voice)
 
     async def abort(self, request_id: str) -> api.AbortResult:
         """Stop a request and wait, for a bounded time, until SGLang has dropped it."""
@@ -175,14 +210,17 @@ class SpeechWorker:
 
     async def warm(self, voice: str) -> None:
         """Prefill the voice's prefix by one frame of speech. Raises UnknownVoiceError."""
-        request = api.SpeechRequest(
-            f"warm-{secrets.token_hex(8)}", ".", voice, sampling=api.Sampling(top_k=1, max_frames=1)
-        )
-        async for _ in self.speak(request):
+        await self._warm(voice, 1)
+
+    async def _warm(self, voice: str, frames: int) -> None:
+        sampling = api.Sampling(min_frames=frames, max_frames=frames)
+        name = f"warm-{secrets.token_hex(8)}"
+        async for _ in self.speak(api.SpeechRequest(name, ".", voice, sampling=sampling)):
             pass
 
     async def add_voice(self, sample: api.VoiceSample) -> None:
         """Encode a recording (in a thread) and register it."""
+        self._kept.discard(sample.name)
         await asyncio.to_thread(self._voices.add, sample.name, sample.audio, sample.transcript)
 
     async def remove_voice(self, name: str) -> None:
@@ -191,6 +229,7 @@ class SpeechWorker:
 
     async def stats(self) -> api.EngineStats:
         """Counters, as of now."""
+        kv_tokens, kv_tokens_used = self._language.kv_tokens()
         return api.EngineStats(
             running=self._admission.running,
             waiting=self._admission.waiting,
@@ -198,6 +237,10 @@ class SpeechWorker:
             frames_total=self._frames_total,
             prompt_tokens_total=self._prompt_tokens,
             cached_tokens_total=self._cached_tokens,
+            kv_tokens=kv_tokens,
+            kv_tokens_used=kv_tokens_used,
+            free_codec_slots=self._config.max_streams - self._codec.open_slots,
+            retractions_total=self._retractions,
         )
 
     def _max_frames(self) -> int:
@@ -205,37 +248,9 @@ class SpeechWorker:
         context = self._checkpoint.config.text_config.max_seq_len
         return context - self._prompts.max_prompt_tokens - 1
 
-    def _cap(self, request: api.SpeechRequest) -> int:
-        asked = request.sampling.max_frames
-        if asked is None:
-            asked = _CAP_FRAMES + _CAP_FRAMES_PER_BYTE * len(request.text.encode())
-        elif asked < 1:
-            raise api.InvalidRequestError(f"max_frames: expected at least 1, got {asked}")
-        return min(asked, self._max_frames())
-
-    def _settings(self, asked: api.Sampling) -> RowSettings:
-        """The request's sampling, the checkpoint's, ours: the first that says anything."""
-        default = self._checkpoint.config.voice_gateway.sampling
-        temperature = _first(asked.temperature, default.temperature, _TEMPERATURE)
-        residual = _first(asked.residual_temperature, default.residual_temperature, temperature)
-        top_p = _first(asked.top_p, default.top_p, _TOP_P)
-        top_k = _first(asked.top_k, default.top_k, _TOP_K)
-        if not (0 <= temperature <= 10 and 0 <= residual <= 10):
-            raise api.InvalidRequestError(f"temperature: expected 0 to 10, got {temperature}")
-        if not 0 < top_p <= 1:
-            raise api.InvalidRequestError(f"top_p: expected above 0 and at most 1, got {top_p}")
-        if not 1 <= top_k <= MAX_TOP_K:
-            raise api.InvalidRequestError(f"top_k: expected 1 to {MAX_TOP_K}, got {top_k}")
-        seed = secrets.randbits(63) if asked.seed is None else asked.seed
-        return RowSettings(temperature, residual, top_p, int(top_k), seed, min_frames=1)
-
 
 _FINISH = {
     "stop": api.FinishReason.STOP,
     "length": api.FinishReason.LENGTH,
     "abort": api.FinishReason.ABORTED,
 }
-
-
-def _first(*values: float | None) -> float:
-    return next(value for value in values if value is not None)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from engine.models.config import DualARConfig
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
+from engine.models.graphs import CudaRecorder, StepGraphs, batch_buckets
 from engine.models.request_table import RequestTable
 from engine.models.sampler import DualARSampler
 from engine.models.slow_ar import SlowAR
@@ -50,7 +51,10 @@ class DualARForSpeech(nn.Module):
         )
         # SGLang numbers request slots from 1 on some pools, and keeps a spare
         self.table = RequestTable(2 * max_batch + 2, fast.num_codebooks, args.device)
-        DualARSampler.frame_step = FrameStep(self.slow, self.fast, self.table)
+        self._step = FrameStep(self.slow, self.fast, self.table)
+        self._buckets = batch_buckets(max_batch)
+        self._records = args.device == "cuda" and not args.disable_decode_cuda_graph
+        DualARSampler.frame_step = self._step
 
     @torch.no_grad()
     def forward(
@@ -85,8 +89,15 @@ class DualARForSpeech(nn.Module):
         )
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Copy every tensor of the checkpoint."""
+        """Copy every tensor of the checkpoint; on a GPU, then record the frame step.
+
+        Here SGLang has not yet given the rest of the memory to its KV cache.
+        """
         load_dual_ar(self.slow, self.fast, weights)
+        if self._records:
+            graphs = StepGraphs(self._step, self._buckets, CudaRecorder())
+            graphs.record()
+            DualARSampler.frame_step = graphs
 
 
 EntryClass = DualARForSpeech

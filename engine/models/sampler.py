@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.models.frame_ids import frame_ids
 from engine.models.frame_step import FrameStep
+from engine.models.graphs import StepGraphs
 from engine.models.request_table import DrawMode
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
@@ -20,7 +21,8 @@ CODES_KEY = "codes"
 class DualARSampler(Sampler):
     """Runs the `FrameStep` that the model provides once it is built."""
 
-    frame_step: FrameStep | None = None  # set by the model, which SGLang builds after us
+    # set by the model, which SGLang builds after us
+    frame_step: FrameStep | StepGraphs | None = None
     mode = DrawMode.ANY  # set by the scheduler's hook for the batch that runs
 
     def forward(
