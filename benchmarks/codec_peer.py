@@ -168,6 +168,7 @@ class WindowStream:
     done: int = 0
     tail: Tensor | None = None
 
+    @torch.inference_mode()
     def next(self, codes: Tensor) -> Tensor:
         """The next window's new samples. codes [frames so far, n_codebooks]."""
         frame = self.decoder.config.frame_samples
