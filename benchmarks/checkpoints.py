@@ -1,0 +1,61 @@
+"""Checkpoints to measure with: the tiny one with voices of any length, and larger ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+TINY = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
+CODEBOOK_SIZES = (4096, *[1024] * 9)
+FRAMES_PER_S = 44100 / 2048
+
+_PREFIX = "text_model.model.layers."
+_ADDED = "model-added.safetensors"
+
+
+def with_voices(folder: Path, voices: Mapping[str, tuple[str, float]]) -> Path:
+    """A copy of the tiny checkpoint with voices: name -> (transcript, seconds), random codes."""
+    checkpoint = folder / "s2-pro-tiny"
+    shutil.copytree(TINY, checkpoint)
+    place = checkpoint / "voices"
+    place.mkdir()
+    for seed, (name, (transcript, seconds)) in enumerate(voices.items()):
+        rng = np.random.default_rng(seed)
+        frames = round(seconds * FRAMES_PER_S)
+        codes = rng.integers(0, CODEBOOK_SIZES, (frames, len(CODEBOOK_SIZES)))
+        np.save(place / f"{name}.npy", codes.astype(np.uint16))
+        (place / f"{name}.txt").write_text(transcript, encoding="utf-8")
+    return checkpoint
+
+
+def grown(folder: Path, slow_layers: int) -> Path:
+    """A copy of the tiny checkpoint whose slow AR repeats its layers until it has `slow_layers`:
+    the same load as on a machine that is so much slower."""
+    from safetensors.torch import load_file, save_file
+
+    checkpoint = folder / f"s2-pro-{slow_layers}-layers"
+    shutil.copytree(TINY, checkpoint)
+    config = json.loads((checkpoint / "config.json").read_text())
+    have = config["text_config"]["n_layer"]
+    config["text_config"]["n_layer"] = slow_layers
+    (checkpoint / "config.json").write_text(json.dumps(config))
+    index_path = checkpoint / "model.safetensors.index.json"
+    index = json.loads(index_path.read_text())
+    stored = load_file(checkpoint / index["weight_map"]["text_model.model.norm.weight"])
+    added = {
+        _PREFIX + f"{layer}.{rest}": tensor.clone()
+        for name, tensor in stored.items()
+        if name.startswith(_PREFIX)
+        for source, rest in [name.removeprefix(_PREFIX).split(".", 1)]
+        for layer in range(int(source) + have, slow_layers, have)
+    }
+    save_file(added, checkpoint / _ADDED)
+    index["weight_map"] |= dict.fromkeys(added, _ADDED)
+    index["metadata"]["total_parameters"] += sum(tensor.numel() for tensor in added.values())
+    index["metadata"]["total_size"] += sum(tensor.nbytes for tensor in added.values())
+    index_path.write_text(json.dumps(index))
+    return checkpoint
