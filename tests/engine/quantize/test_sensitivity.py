@@ -24,7 +24,7 @@ from tests.golden_data import TINY
 def pieces() -> list[Piece]:
     loop = PlainLoop(TINY, frames_at_once=FRAMES_AT_ONCE)
     before = {name: value.clone() for name, value in loop.slow.named_parameters()}
-    sequences, _ = reference_run(TINY, GateOptions(TINY).frames)
+    sequences, _ = reference_run(TINY, 40)
     found = measure_pieces(loop, sequences, "fp8")
     for name, value in loop.slow.named_parameters():
         assert torch.equal(value, before[name])  # everything was put back
