@@ -34,12 +34,16 @@ def voice(
     from engine.train.voice import VoiceProject
 
     torch.set_num_threads(threads)
-    stages = VoiceProject(work, VoiceConfig.load(config)).stages()
+    project = VoiceProject(work, VoiceConfig.load(config))
+    stages = project.stages()
     unknown = [name for name in stage or [] if name not in stages]
     if unknown:
         raise typer.BadParameter(
             f"expected stages among {', '.join(stages)}, got {', '.join(unknown)}"
         )
+    left = {name: s for name, s in project.left_s().items() if name in (stage or stages)}
+    hours = sum(left.values()) / 3600
+    print(f"training left: {hours:.1f} hours of one core ({left}); corpus and codes: minutes")
     for name in stage or stages:
         print(f"stage {name}", flush=True)
         stages[name]()

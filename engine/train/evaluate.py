@@ -97,7 +97,9 @@ def sounds(codes: NDArray[np.integer], row_anchor: torch.Tensor) -> list[int]:
 
 
 @torch.no_grad()
-def phone_errors(project: VoiceProject, how: Drawing, seed: int = 0) -> dict[str, float]:
+def phone_errors(
+    project: VoiceProject, how: Drawing, sentences: Sequence[str] = (), seed: int = 0
+) -> dict[str, float]:
     """How well a Dual-AR in training reads, judged by its codes alone: no decoder, no recogniser.
 
     A semantic code says its phone. `phone_error`: edits between the phones of the text and those
@@ -108,7 +110,7 @@ def phone_errors(project: VoiceProject, how: Drawing, seed: int = 0) -> dict[str
     codec = project.config.codec
     builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
     speaker = Speaker(trained_model(project))
-    groups = [reader(text)[0] for text in all_sentences()]
+    groups = [reader(text)[0] for text in sentences or all_sentences()]
     edits = phones_in_all = stopped = 0
     for first in range(0, len(groups), 22):
         group = groups[first : first + 22]

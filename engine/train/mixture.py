@@ -19,7 +19,7 @@ from engine.train.teacher import Voice
 class MixturePlan:
     """Shares of sequences; the rest are single texts.
 
-    join: two utterances as one text; history: another utterance as an earlier turn; cut: an
+    join: two utterances as one text; history: others as earlier turns, `most_turns` in all; cut: an
     utterance cut at a comma into two turns, as a gateway that speaks clause by clause does; bare:
     the last mark left out. clone: of utterances in other voices, with a reference of the same
     voice.
@@ -30,6 +30,7 @@ class MixturePlan:
     cut: float = 0.08
     bare: float = 0.08
     clone: float = 0.25
+    most_turns: int = 4
     positions_per_batch: int = 1400
 
 
@@ -73,7 +74,8 @@ class Mixture:
         if draw < plan.join:
             return self._build([turn.then(self._pick(self._plain), [phones.SPACE])])
         if draw < plan.join + plan.history:
-            return self._build([self._pick(self._plain), turn])
+            earlier = int(self._rng.integers(1, self._plan.most_turns))
+            return self._build([*(self._pick(self._plain) for _ in range(earlier)), turn])
         if draw < plan.join + plan.history + plan.cut:
             return self._build(self._cut(turn))
         return self._build([turn])

@@ -25,6 +25,15 @@ def schedule(progress: float, step: int, warmup_steps: int = 100, final: float =
     )
 
 
+def done(folder: Path) -> tuple[int, float]:
+    """Steps and processor seconds that a stage has behind it."""
+    path = folder / "last.pt"
+    if not path.exists():
+        return 0, 0.0
+    state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    return int(state["step"]), float(state["spent_s"])
+
+
 class Run:
     """One stage of training, limited by the processor time it may take, over as many sittings as
     it needs.

@@ -27,6 +27,7 @@ from engine.train.corpus import CorpusPlan, make_corpus
 from engine.train.data import Framed, load_corpus
 from engine.train.dual_ar import DualAR
 from engine.train.mixture import Mixture, MixturePlan
+from engine.train.run import done
 from engine.train.sequences import Batch, Builder
 from engine.train.train_ar import ArPlan, train_ar
 from engine.train.train_codes import CodesPlan, encode, train_codes
@@ -173,7 +174,7 @@ class VoiceProject:
         model = DualAR(self.config.model)
         start_from_phones(model, self.maker().quantiser.anchored.row_anchor)
         plan = MixturePlan(**self._section("mixture"))
-        seed = int.from_bytes(os.urandom(4)) if (self.work / "ar" / "last.pt").exists() else 3
+        seed = 3 + done(self.work / "ar")[0]
         mixture = Mixture(corpus[_HELD_OUT:], codes[_HELD_OUT:], plan, builder, seed)
         held_out = self._held_out(corpus, codes, builder)
         section = self._section("ar")
@@ -186,6 +187,14 @@ class VoiceProject:
         mixture = Mixture(corpus[:_HELD_OUT], codes[:_HELD_OUT], plan, builder, seed=0)
         batches = mixture.batches(32)
         return [next(batches) for _ in range(4)]
+
+    def left_s(self) -> dict[str, float]:
+        """Processor seconds that each stage with a budget still takes."""
+        return {
+            name: max(section["budget_s"] - done(self.work / name)[1], 0.0)
+            for name, section in self.config.sections.items()
+            if "budget_s" in section
+        }
 
     def stages(self) -> dict[str, Callable[[], None]]:
         """All stages, in order."""

@@ -238,6 +238,8 @@ class WaveDecoder(nn.Module):
         sizes = torch.tensor((0, *config.codebook_sizes[:-1]))
         self.register_buffer("offsets", sizes.cumsum(0), False)
         self.offsets: Tensor
+        self.register_buffer("last", torch.tensor(config.codebook_sizes) - 1, False)
+        self.last: Tensor
         self.out_proj = nn.Linear(vector_dim, dim, bias=False)
         self.post_module = LatentTransformer(config, config.post_layers)
         self.upsample = nn.ModuleList(
@@ -261,7 +263,8 @@ class WaveDecoder(nn.Module):
 
     def latent(self, codes: Tensor) -> Tensor:
         """codes [B, T, books] -> summed vectors [B, T, vector_dim]."""
-        return F.embedding(codes + self.offsets, self.vectors).sum(2)
+        # The Dual-AR's head is as wide as the widest book: the codec clamps what is beyond.
+        return F.embedding(torch.minimum(codes, self.last) + self.offsets, self.vectors).sum(2)
 
     def forward(self, codes: Tensor) -> Tensor:
         """codes [B, T, books] -> waveform [B, T * frame_samples]."""

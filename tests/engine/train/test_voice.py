@@ -1,0 +1,86 @@
+"""From a corpus to a checkpoint that the engine loads, in seconds, on tones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.checkpoint import Checkpoint
+from engine.codec.decoder import StreamingDecoder
+from engine.codec.encoder import Encoder
+from engine.train.config import VoiceConfig
+from engine.train.corpus import write_shard
+from engine.train.evaluate import phone_errors, round_trip, say
+from engine.train.generate import Drawing
+from engine.train.voice import VoiceProject
+from engine.train.wave_decoder import Snake, _snake
+from tests.engine.train.corpus_fixture import tone_utterance
+
+PLANS = {
+    "codes": {"budget_s": 1.0, "batch": 4, "crop_frames": 10, "steps_before_books": 3},
+    "wave": {
+        "budget_s": 1.0,
+        "batch": 2,
+        "crop_frames": 12,
+        "lead_frames": 2,
+        "critic_frames": 10,
+        "critics_from": 2.0,
+    },
+    "ar": {"budget_s": 1.0, "alignment_heads": [[1, 0]]},
+    "encoder": {"budget_s": 1.0, "batch": 2, "crop_frames": 10, "lead_frames": 2},
+    "mixture": {"clone": 0.2, "positions_per_batch": 300},
+}
+
+
+@pytest.fixture
+def project(config: VoiceConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VoiceProject:
+    monkeypatch.setattr(Snake, "forward", lambda self, x: _snake(x, self.alpha))
+    monkeypatch.setattr("engine.train.voice.VECTOR_DIM", config.codec.codebook_dim - 2)
+    monkeypatch.setattr("engine.train.voice._HELD_OUT", 6)
+    work = tmp_path / "work"
+    (work / "corpus").mkdir(parents=True)
+    for shard in range(2):
+        utterances = [tone_utterance(20 * shard + seed) for seed in range(20)]
+        write_shard(work / "corpus" / f"shard_{shard:04d}.npz", utterances)
+    return VoiceProject(work, dataclasses.replace(config, sections=PLANS))
+
+
+def test_all_stages_make_a_checkpoint_that_speaks(project: VoiceProject, tmp_path: Path) -> None:
+    assert sum(project.left_s().values()) == 4.0
+    stages = project.stages()
+    for name in ("codes", "encode", "wave", "ar", "export"):
+        stages[name]()
+    assert project.left_s()["wave"] == 0.0
+    export = project.work / "export"
+    assert not (project.work / "export.part").exists()
+    Checkpoint.open(export)
+    decoder = StreamingDecoder.from_checkpoint(export, max_slots=1)
+    assert len(decoder.decode_whole(np.zeros((4, 3), np.int64))) == 4 * 128
+    for name in ("encoder", "export"):
+        stages[name]()
+    codes = Encoder.from_checkpoint(export).encode(np.zeros(1000, np.float32), 4000)
+    assert codes.shape == (8, 3)
+    figures = say(project, ["Hello there.", "No."], tmp_path / "said", Drawing())
+    assert figures["seconds"] > 0
+    assert len(json.loads((tmp_path / "said" / "texts.json").read_text())) == 2
+    round_trip(project, tmp_path / "trip", count=3)
+    assert len(list((tmp_path / "trip").glob("*.wav"))) == 3
+    errors = phone_errors(project, Drawing(temperature=0.0), ["Hello there."])
+    assert errors["floor"] < 0.7
+
+
+def test_a_finished_stage_does_nothing_more(project: VoiceProject) -> None:
+    project.codes()
+    before = (project.work / "codes" / "last.pt").read_bytes()
+    project.codes()
+    assert len((project.work / "codes" / "last.pt").read_bytes()) == len(before)
+    assert project.left_s()["codes"] == 0.0
+
+
+def test_a_missing_corpus_is_named(config: VoiceConfig, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="expected shards"):
+        VoiceProject(tmp_path, dataclasses.replace(config, sections=PLANS)).codes()
