@@ -111,13 +111,23 @@ class SpeechRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class TextTokens:
+    """What the indices in `Frames.text_tokens` mean: characters [start, end) of the text, each.
+
+    Comes once, before the first frames, and only where the checkpoint names alignment heads.
+    """
+
+    spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Frames:
     """One or more consecutive frames of sound.
 
     `pcm`: little-endian float32 mono, `frames * frame_samples` samples at `sample_rate_hz`.
     `codes`: little-endian uint16 [frames, num_codebooks], for use as `Turn.codes`.
-    `text_tokens`: per frame, the index of the prompt's text token that it speaks; empty where the
-    checkpoint names no alignment heads.
+    `text_tokens`: per frame, the index in `TextTokens.spans` of the token that it speaks; empty
+    where the checkpoint names no alignment heads.
     """
 
     first_frame: int
@@ -142,6 +152,9 @@ class Finished:
     frames: int
     prompt_tokens: int
     cached_tokens: int
+
+
+SpeechEvent = TextTokens | Frames | Finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +206,7 @@ class SpeechEngine(Protocol):
         """End every process that this engine started. Idempotent."""
         ...
 
-    def speak(self, request: SpeechRequest) -> AsyncIterator[Frames | Finished]:
+    def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
         """Speak one segment. Closing the iterator early aborts the request."""
         ...
 

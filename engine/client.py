@@ -89,7 +89,7 @@ class WorkerEngine:
             self._directory = None
         self._fail_all("the engine was closed")
 
-    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.Frames | api.Finished]:
+    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.SpeechEvent]:
         """Speak one segment; see `engine.api`."""
         call = wire.Speak(next(self._numbers), request)
         finished = False
@@ -97,6 +97,8 @@ class WorkerEngine:
             try:
                 while not finished:
                     match await answers.get():
+                        case wire.Tokens(tokens=tokens):
+                            yield tokens
                         case wire.Sound(frames=frames):
                             yield frames
                         case wire.Ended(finished=end):

@@ -28,6 +28,7 @@ from engine.api import (
     FinishReason,
     Frames,
     InvalidRequestError,
+    SpeechEvent,
     SpeechRequest,
     UnknownVoiceError,
     VoiceSample,
@@ -133,7 +134,7 @@ class FakeEngine:
         """How many frames a text takes."""
         return max(1, round(self.config.frames_per_char * len(text)))
 
-    async def speak(self, request: SpeechRequest) -> AsyncIterator[Frames | Finished]:
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
         """Speak one segment. See `engine.api.SpeechEngine`."""
         self._check(request)
         stream = _Stream(request)
@@ -147,7 +148,7 @@ class FakeEngine:
             self._streams.pop(request.request_id, None)
             await self._release(stream)
 
-    async def _generate(self, stream: _Stream) -> AsyncIterator[Frames | Finished]:
+    async def _generate(self, stream: _Stream) -> AsyncIterator[SpeechEvent]:
         request, config = stream.request, self.config
         wanted = self.frame_count(request.text)
         cap = min(request.sampling.max_frames or config.max_frames, config.max_frames)

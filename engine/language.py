@@ -33,6 +33,7 @@ class CodeStep:
     """
 
     codes: list[bytes]
+    text_tokens: tuple[int, ...]  # one a frame, or none at all
     prompt_tokens: int
     cached_tokens: int
     finish: str | None  # "stop", "length", "abort" or None
@@ -65,7 +66,9 @@ class LanguageEngine:
             # one more, so that a segment of exactly max_frames may still end by itself
             "max_new_tokens": max_frames + 1,
             "stop_token_ids": [self._end_id],
-            "custom_params": to_custom_params(settings, prompt.code_spans, prompt.codes),
+            "custom_params": to_custom_params(
+                settings, prompt.code_spans, prompt.codes, prompt.text_span
+            ),
         }
         stream: Any = await self._engine.async_generate(
             input_ids=self._cache_ids(prompt),
@@ -85,8 +88,10 @@ class LanguageEngine:
                 codes = [code for token, code in frames if token != self._end_id]
                 codes = codes[: max_frames - made]
                 made += len(codes)
+                looks = tuple(meta.get("text_token", ()))[: len(codes)]
                 yield CodeStep(
                     codes,
+                    looks,
                     meta["prompt_tokens"],
                     meta["cached_tokens"],
                     None if finish is None else finish["type"],

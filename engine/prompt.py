@@ -41,6 +41,7 @@ SPEECH = "\n\nSpeech:\n"
 MAX_TURNS_PER_BATCH = 5
 RESERVED_FRAMES = 2048  # what fish-speech keeps free of the context for the answer
 
+_OMNI_TAG = "<|speaker:0|>"
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 
 
@@ -66,13 +67,15 @@ class Prompt:
 
     `input_ids`: length L. `code_spans`: [start, end) of each run of frames in `input_ids`.
     `codes`: uint16 [total, num_codebooks], the frames of all spans in order.
-    `text_span`: [start, end) of the text to be spoken now, its tag included.
+    `text_span`: [start, end) of the text to be spoken now, its tag included. `token_spans`: for
+    each of its ids, the characters [start, end) of the caller's text that it stands for.
     """
 
     input_ids: list[int]
     code_spans: tuple[Span, ...]
     codes: Codes
     text_span: Span
+    token_spans: tuple[Span, ...] = ()
 
     def code_positions(self) -> NDArray[np.int64]:
         """Index into `input_ids` of each row of `codes`; int64 [total]."""
@@ -114,9 +117,12 @@ class _Assembly:
         for piece in pieces:
             self.ids += self.tokenizer.encode_scaffold(piece)
 
+    token_spans: list[Span] = field(default_factory=list)  # of the text added last
+
     def text(self, text: str) -> Span:
         start = len(self.ids)
-        self.ids += self.tokenizer.encode(text)
+        ids, self.token_spans = self.tokenizer.encode_spans(text)
+        self.ids += ids
         return start, len(self.ids)
 
     def frames(self, codes: Codes) -> None:
@@ -169,7 +175,8 @@ class PromptBuilder:
             assembly.scaffold(END)
         text_span = self._add_user(assembly, text, layout)
         assembly.scaffold(ASSISTANT)
-        return self._finish(assembly, text_span)
+        tag = len(_OMNI_TAG) if layout == "omni" else 0
+        return self._finish(assembly, text_span, tag)
 
     def _add_system(
         self, assembly: _Assembly, references: Sequence[Reference], layout: Layout
@@ -191,11 +198,11 @@ class PromptBuilder:
 
     def _add_user(self, assembly: _Assembly, text: str, layout: Layout) -> Span:
         assembly.scaffold(USER)
-        span = assembly.text(f"<|speaker:0|>{text}" if layout == "omni" else text)
+        span = assembly.text(f"{_OMNI_TAG}{text}" if layout == "omni" else text)
         assembly.scaffold(END)
         return span
 
-    def _finish(self, assembly: _Assembly, text_span: Span) -> Prompt:
+    def _finish(self, assembly: _Assembly, text_span: Span, tag: int) -> Prompt:
         if len(assembly.ids) > self.max_prompt_tokens:
             raise PromptError(
                 f"expected a prompt of at most {self.max_prompt_tokens} tokens, "
@@ -203,7 +210,8 @@ class PromptBuilder:
             )
         empty = np.empty((0, self._config.num_codebooks), np.uint16)
         codes = np.concatenate([empty, *assembly.codes])
-        return Prompt(assembly.ids, tuple(assembly.spans), codes, text_span)
+        spans = ((max(start - tag, 0), max(end - tag, 0)) for start, end in assembly.token_spans)
+        return Prompt(assembly.ids, tuple(assembly.spans), codes, text_span, tuple(spans))
 
     def _check_codes(self, codes: ArrayLike, where: str) -> Codes:
         """Codes as uint16 [frames, num_codebooks]; PromptError for any other shape or range."""

@@ -86,10 +86,7 @@ class Server:
                 await send(wire.Stats(call.call, await engine.stats()))
             case wire.Speak(request=request):
                 async for event in engine.speak(request):
-                    if isinstance(event, api.Frames):
-                        await send(wire.Sound(call.call, event))
-                    else:
-                        await send(wire.Ended(call.call, event))
+                    await send(_answer(call.call, event))
             case wire.AbortSpeech(request_id=request_id):
                 await send(wire.Aborted(call.call, await engine.abort(request_id)))
             case wire.Warm(voice=voice):
@@ -101,6 +98,16 @@ class Server:
             case wire.RemoveVoice(name=name):
                 await engine.remove_voice(name)
                 await send(wire.Ok(call.call))
+
+
+def _answer(call: int, event: api.SpeechEvent) -> wire.WorkerMessage:
+    match event:
+        case api.TextTokens():
+            return wire.Tokens(call, event)
+        case api.Frames():
+            return wire.Sound(call, event)
+        case api.Finished():
+            return wire.Ended(call, event)
 
 
 def _report(stage: str) -> None:

@@ -11,6 +11,7 @@ from engine.api import (
     Finished,
     Frames,
     SpeechRequest,
+    TextTokens,
     VoiceSample,
 )
 
@@ -30,7 +31,7 @@ class GetStats(Call, tag="stats", frozen=True):
 
 
 class Speak(Call, tag="speak", frozen=True):
-    """Answered by any number of Sound and then Ended or Failed."""
+    """Answered by at most one Tokens, any number of Sound, and then Ended or Failed."""
 
     request: SpeechRequest
 
@@ -80,6 +81,12 @@ class Stats(Answer, tag="stats", frozen=True):
     stats: EngineStats
 
 
+class Tokens(Answer, tag="tokens", frozen=True):
+    """What the text tokens of a Speak mean."""
+
+    tokens: TextTokens
+
+
 class Sound(Answer, tag="sound", frozen=True):
     """Frames of a Speak."""
 
@@ -109,7 +116,7 @@ class Failed(Answer, tag="failed", frozen=True):
     message: str
 
 
-WorkerMessage = Info | Stats | Sound | Ended | Aborted | Ok | Failed
+WorkerMessage = Info | Stats | Tokens | Sound | Ended | Aborted | Ok | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _from_client = msgspec.msgpack.Decoder(ClientMessage)

@@ -108,7 +108,7 @@ class SpeechWorker:
         await self._codec.stop()
         self._language.close()
 
-    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.Frames | api.Finished]:
+    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.SpeechEvent]:
         """Speak one segment; see `engine.api`."""
         if request.request_id in self._streams:
             raise api.InvalidRequestError(f"request id {request.request_id!r} is in use")
@@ -129,7 +129,7 @@ class SpeechWorker:
 
     async def _speak(
         self, request: api.SpeechRequest, stream: _Stream
-    ) -> AsyncGenerator[api.Frames | api.Finished, None]:
+    ) -> AsyncGenerator[api.SpeechEvent, None]:
         references = self._voices.references(request.voice)
         settings = row_settings(
             request.sampling, self._checkpoint.config.voice_gateway.sampling, self._config.style
@@ -144,6 +144,8 @@ class SpeechWorker:
             self._rank(request.voice, references),
         )
         width = self._checkpoint.config.num_codebooks
+        if self._checkpoint.config.voice_gateway.alignment_heads:
+            yield api.TextTokens(prompt.token_spans)
         slot = self._codec.open()
         finish = None
         try:
@@ -154,7 +156,8 @@ class SpeechWorker:
                     first, stream.frames = stream.frames, stream.frames + len(step.codes)
                     pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
                     self._admission.progress(request.request_id, len(step.codes))
-                    yield api.Frames(first, pcm.astype("<f4", copy=False).tobytes(), raw)
+                    sound = pcm.astype("<f4", copy=False).tobytes()
+                    yield api.Frames(first, sound, raw, step.text_tokens)
             self._count(request.voice, prompt, step, stream.frames)
             yield api.Finished(
                 _FINISH[finish or "abort"], stream.frames, step.prompt_tokens, step.cached_tokens

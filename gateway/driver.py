@@ -98,6 +98,10 @@ class SessionDriver:
 
     # What the engine says.
 
+    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
+        """See `EngineListener`."""
+        self._step(lambda now_ms: self._session.engine_tokens(request_id, spans))
+
     def engine_frames(
         self,
         request_id: str,

@@ -17,11 +17,12 @@ from engine.api import (
     EngineInfo,
     EngineOverloadedError,
     Finished,
-    Frames,
     InvalidRequestError,
     Sampling,
     SpeechEngine,
+    SpeechEvent,
     SpeechRequest,
+    TextTokens,
     Turn,
     UnknownVoiceError,
 )
@@ -33,6 +34,10 @@ log = logging.getLogger(__name__)
 
 class EngineListener(Protocol):
     """Who hears what became of requests; a `Session` with the time filled in."""
+
+    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
+        """Which characters of the request's text each index in `text_tokens` stands for."""
+        ...
 
     def engine_frames(
         self,
@@ -158,8 +163,10 @@ class EnginePort:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
-    def _report(self, request_id: str, item: Frames | Finished) -> None:
-        if isinstance(item, Finished):
+    def _report(self, request_id: str, item: SpeechEvent) -> None:
+        if isinstance(item, TextTokens):
+            self._listener.engine_tokens(request_id, item.spans)
+        elif isinstance(item, Finished):
             self._listener.engine_finished(
                 request_id, item.reason.value, item.frames, item.prompt_tokens, item.cached_tokens
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import regex
-from num2words import num2words  # type: ignore[import-untyped]
+from num2words import num2words
 
 Rule = tuple[regex.Pattern[str], Callable[[regex.Match[str]], str | None]]
 

@@ -15,6 +15,9 @@ TINY = GOLDEN / "s2-pro-tiny"
 LOGITS_TOLERANCE = 1e-4
 HIDDEN_TOLERANCE = 2e-5
 
+# (layer, head) pairs that the session's engine is told to watch: two of one layer, one of another
+ALIGNMENT_HEADS = ((1, 0), (1, 3), (2, 2))
+
 # every golden generation: request and batch; multi_turn's second one continues its first
 GENERATIONS = ("plain.b0", "clone.b0", "multi_speaker.b0", "multi_turn.b0", "multi_turn.b1")
 

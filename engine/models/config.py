@@ -22,6 +22,8 @@ class DualARConfig(PretrainedConfig):
     def __init__(self, **kwargs: Any) -> None:
         slow = kwargs.pop("text_config", None) or {}
         fast = kwargs.pop("audio_decoder_config", None) or {}
+        extension = kwargs.pop("voice_gateway", None) or {}
+        self.alignment_heads = [tuple(pair) for pair in extension.get("alignment_heads", ())]
         self.slow_config, self.fast_config = dict(slow), dict(fast)
         self.semantic_start_token_id = kwargs.pop("semantic_start_token_id", None)
         self.semantic_end_token_id = kwargs.pop("semantic_end_token_id", None)

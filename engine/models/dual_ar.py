@@ -13,9 +13,11 @@ import torch
 from sglang.srt.layers.logits_processor import LogitsProcessorOutput
 from sglang.srt.layers.radix_attention import RadixAttention
 from sglang.srt.model_executor.forward_batch_info import ForwardBatch
+from sglang.srt.model_executor.forward_context import get_req_to_token_pool, get_token_to_kv_pool
 from sglang.srt.runtime_context import get_server_args
 from torch import Tensor, nn
 
+from engine.models.alignment import Alignment, text_window
 from engine.models.config import DualARConfig
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
@@ -51,6 +53,7 @@ class DualARForSpeech(nn.Module):
         )
         # SGLang numbers request slots from 1 on some pools, and keeps a spare
         self.table = RequestTable(2 * max_batch + 2, fast.num_codebooks, args.device)
+        self.alignment = Alignment(config.alignment_heads, slow.n_head, slow.n_local_heads)
         self._step = FrameStep(self.slow, self.fast, self.table)
         self._buckets = batch_buckets(max_batch)
         self._records = args.device == "cuda" and not args.disable_decode_cuda_graph
@@ -68,25 +71,39 @@ class DualARForSpeech(nn.Module):
         extend = forward_batch.forward_mode.is_extend()
         slots = forward_batch.req_pool_indices
         codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[slots]
+        last = forward_batch.extend_seq_lens.cumsum(0) - 1 if extend else None
         # SGLang's ids of frames are hashes (engine.models.frame_ids): back to the vocabulary's
         frames = input_ids >= self.slow.embeddings.num_embeddings
         input_ids = torch.where(frames, self.slow.first_id + codes[:, 0], input_ids)
+
+        looks: list[Tensor] = []
+        rows, inside = self._text_rows(slots) if self.alignment.heads else (slots, slots)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             out: Tensor = self.paged[layer](
                 q.flatten(1), k.flatten(1), v.reshape(v.shape[0], -1), forward_batch
             )
+            if layer in self.alignment.heads:
+                keys = get_token_to_kv_pool().get_key_buffer(layer)[rows]
+                query = q if last is None else q[last]
+                looks.append(self.alignment.weights(layer, query, keys, inside))
             return out
 
         x = self.slow(self.slow.embed(input_ids, codes), positions, attend)
-        if extend:
-            x = x[forward_batch.extend_seq_lens.cumsum(0) - 1]
+        if last is not None:
+            x = x[last]
         hidden = self.slow.norm(x)
         return LogitsProcessorOutput(
             next_token_logits=self.slow.logits(hidden).float(),
             hidden_states=hidden,
-            customized_info={"slots": slots},
+            customized_info={"slots": slots, "looks": looks},
         )
+
+    def _text_rows(self, slots: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the text's keys lie in the paged cache [B, W], and which of them are text."""
+        positions, inside = text_window(self.table.text[slots])
+        table = get_req_to_token_pool().req_to_token
+        return table[slots.unsqueeze(1), positions], inside
 
     def load_weights(self, weights: Iterable[tuple[str, Tensor]]) -> None:
         """Copy every tensor of the checkpoint; on a GPU, then record the frame step.

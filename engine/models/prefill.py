@@ -19,19 +19,23 @@ from numpy.typing import NDArray
 
 from engine.models.request_table import RequestTable, RowSettings
 
-_SPANS, _CODES = "spans", "codes"
+_SPANS, _CODES, _TEXT = "spans", "codes", "text"
 
 
 def to_custom_params(
-    settings: RowSettings, spans: Sequence[tuple[int, int]], codes: NDArray[np.uint16]
+    settings: RowSettings,
+    spans: Sequence[tuple[int, int]],
+    codes: NDArray[np.uint16],
+    text: tuple[int, int],
 ) -> dict[str, Any]:
     """Pack for SGLang's `custom_params`: flat JSON values only.
 
-    `spans`: [start, end) of each run of codes in the prompt; `codes` [total, N].
+    `spans`: [start, end) of each run of codes in the prompt; `codes` [total, N]; `text`: [start,
+    end) of the text to be spoken.
     """
     flat = [number for span in spans for number in span]
     packed = base64.b64encode(np.ascontiguousarray(codes, "<u2").tobytes()).decode("ascii")
-    return asdict(settings) | {_SPANS: flat, _CODES: packed}
+    return asdict(settings) | {_SPANS: flat, _CODES: packed, _TEXT: list(text)}
 
 
 def settings_of(params: Mapping[str, Any]) -> RowSettings:
@@ -73,7 +77,7 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
         made = (req.customized_info or {}).get(codes_key, [])
         # a frame's first number is its semantic code
         spoken = [int.from_bytes(frame[:2], "little") for frame in made]
-        table.begin(req.kv.req_pool_idx, settings_of(params), spoken)
+        table.begin(req.kv.req_pool_idx, settings_of(params), spoken, tuple(params[_TEXT]))
         prompt = len(req.origin_input_ids)
         parts.append(window_codes(params, prompt, made, start, start + length, table.num_codebooks))
     table.stage_prefill(np.concatenate(parts))

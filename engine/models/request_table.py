@@ -89,13 +89,20 @@ class RequestTable:
         self.step = rows(dtype=torch.int64)
         self.history = rows(sampling.HISTORY, dtype=torch.int64)
         self.codes = rows(num_codebooks, dtype=torch.int64)
+        self.text = rows(2, dtype=torch.int64)  # [start, end) of the spoken text in the prompt
         self._prefill: Tensor | None = None
 
-    def begin(self, slot: int, settings: RowSettings, spoken: Sequence[int]) -> None:
+    def begin(
+        self,
+        slot: int,
+        settings: RowSettings,
+        spoken: Sequence[int],
+        text: tuple[int, int] = (0, 0),
+    ) -> None:
         """Take a row for a request about to prefill.
 
-        `spoken`: the semantic codes of the frames it made before a retraction, in order. Raises
-        IndexError on a slot outside the table.
+        `spoken`: the semantic codes of the frames it made before a retraction, in order; `text`:
+        [start, end) of the text in its prompt. Raises IndexError on a slot outside the table.
         """
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")
@@ -108,6 +115,7 @@ class RequestTable:
         self._floats[slot] = torch.tensor(floats)
         self._integers[slot] = torch.tensor(integers)
         self.step[slot] = len(spoken)
+        self.text[slot] = torch.tensor(text)
         recent = spoken[-sampling.HISTORY :]
         padded = [0] * (sampling.HISTORY - len(recent)) + list(recent)
         self.history[slot] = torch.tensor(padded)

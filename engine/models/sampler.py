@@ -16,6 +16,8 @@ from engine.models.request_table import DrawMode
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
 CODES_KEY = "codes"
+# ... and which token of the text the frame speaks, where the checkpoint names alignment heads
+LOOK_KEY = "text_token"
 
 
 class DualARSampler(Sampler):
@@ -38,10 +40,14 @@ class DualARSampler(Sampler):
             return super().forward(logits_output, sampling_info, *args, **kwargs)
         logits, hidden = logits_output.next_token_logits, logits_output.hidden_states
         # a graph's slots are padded to its batch, its logits and hidden states are not
-        slots = logits_output.customized_info["slots"][: logits.shape[0]]
+        info = logits_output.customized_info
+        slots = info["slots"][: logits.shape[0]]
         ids, codes = step(logits, hidden, slots, DualARSampler.mode)
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
+        if info["looks"]:
+            weights = sum(info["looks"])[: logits.shape[0]]
+            logits_output.customized_info[LOOK_KEY] = weights.argmax(dim=-1).tolist()
         logits_output.hidden_states = None
         spoken = frame_ids(codes, step.slow.embeddings.num_embeddings)
         return torch.where(ids == step.slow.end_id, ids, spoken).to(torch.int32)

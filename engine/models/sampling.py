@@ -80,7 +80,9 @@ def ranked_among_best(logits: Tensor, top_k: Tensor) -> tuple[Tensor, Tensor, Te
 def keep(cumulative: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
     """The ranks that the filter leaves: bool [B, ranks]."""
     rank = torch.arange(cumulative.shape[-1], device=cumulative.device)
-    kept = (cumulative <= top_p.unsqueeze(-1)) & (rank < top_k.unsqueeze(-1))
+    top_p = top_p.unsqueeze(-1)
+    # a sum that rounds to more than 1 must not drop anything where all was asked for
+    kept = ((cumulative <= top_p) | (top_p >= 1)) & (rank < top_k.unsqueeze(-1))
     kept[:, 0] = True
     return kept
 

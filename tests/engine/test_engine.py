@@ -10,15 +10,18 @@ import pytest
 from numpy.typing import NDArray
 
 from engine import api
+from engine.checkpoint import Checkpoint
 from engine.client import WorkerEngine
 from engine.codec.decoder import StreamingDecoder
-from tests.golden_data import TINY, description, vectors
+from engine.tokenizer import load_tokenizer
+from tests.golden_data import ALIGNMENT_HEADS, TINY, description, vectors
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
 GREEDY = api.Sampling(top_k=1, max_frames=41)
 REQUESTS = description("prompts")
 EXPECTED = vectors("generation")
+TOKENIZER = load_tokenizer(Checkpoint.open(TINY))
 
 
 def request(name: str, batch: int = 0, tag: str = "") -> api.SpeechRequest:
@@ -53,7 +56,7 @@ async def speak(
             assert event.first_frame == expected_first
             expected_first += len(event.codes) // 20
             codes, pcm = codes + event.codes, pcm + event.pcm
-        else:
+        elif isinstance(event, api.Finished):
             assert finished is None
             finished = event
     assert finished is not None
@@ -99,6 +102,64 @@ async def test_the_sound_is_the_codecs_of_these_codes(engine: WorkerEngine) -> N
     assert np.abs(pcm - whole).max() <= 2e-5
 
 
+@pytest.mark.parametrize(("name", "batch"), CASES)
+async def test_text_tokens_are_where_the_alignment_heads_look(
+    engine: WorkerEngine, name: str, batch: int
+) -> None:
+    asked = request(name, batch, "looks")
+    events = [event async for event in engine.speak(asked)]
+    assert isinstance(events[0], api.TextTokens)
+    looks = [i for event in events if isinstance(event, api.Frames) for i in event.text_tokens]
+    expected, tokens = looks_of_the_plain_loop(name, batch)
+    assert looks == expected
+    # the spans cover the text, in order
+    spans = events[0].spans
+    assert len(spans) == tokens
+    assert (spans[0][0], spans[-1][1]) == (0, len(asked.text))
+    assert list(spans) == sorted(spans)
+
+
+def looks_of_the_plain_loop(name: str, batch: int) -> tuple[list[int], int]:
+    """Where the watched heads look at each step, from the plain loop's own queries and keys; and
+    how many tokens the text has."""
+    import torch
+
+    from engine.models.plain import PlainLoop
+    from engine.models.request_table import RowSettings
+
+    loop = PlainLoop(TINY)
+    queries: dict[int, torch.Tensor] = {}
+    attend = loop._attend
+
+    def watch(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        queries[layer] = q[-1]
+        return attend(layer, q, k, v)
+
+    loop._attend = watch  # type: ignore[method-assign]
+    matrix = EXPECTED[f"{name}.b{batch}.prompt"].astype(np.int64)
+    start, end = text_span(matrix[0])
+    expected = []
+    frames = EXPECTED[f"{name}.b{batch}.generated"].shape[1]
+    for _ in loop.generate(matrix, RowSettings(1.0, 1.0, 1.0, 1, 0, 0), frames):
+        total = torch.zeros(end - start)
+        for layer, head in ALIGNMENT_HEADS:
+            keys = loop._keys[layer][head // 2, start:end]  # two query heads share a key head
+            total += (keys @ queries[layer][head] / 128**0.5).softmax(0)
+        expected.append(int(total.argmax()))
+    return expected, end - start
+
+
+def text_span(ids: NDArray[np.int64]) -> tuple[int, int]:
+    """The last user text lies before "<|im_end|>", newline, and the assistant's opening."""
+    tail = TOKENIZER.encode_scaffold("<|im_end|>\n") + TOKENIZER.encode_scaffold(
+        "<|im_start|>assistant\n<|voice|>"
+    )
+    head = TOKENIZER.encode_scaffold("<|im_start|>user\n")
+    end = len(ids) - len(tail)
+    start = max(i for i in range(end) if tuple(ids[i - len(head) : i].tolist()) == head)
+    return start, end
+
+
 async def test_a_seed_gives_the_same_codes_alone_and_in_a_batch(engine: WorkerEngine) -> None:
     def seeded(tag: str, seed: int) -> api.SpeechRequest:
         return api.SpeechRequest(
@@ -115,8 +176,7 @@ async def test_abort_frees_the_stream_within_two_steps(engine: WorkerEngine) -> 
     asked = api.SpeechRequest("abort", "A long text. " * 20, sampling=api.Sampling(max_frames=400))
     events = engine.speak(asked)
     async for event in events:
-        assert isinstance(event, api.Frames)
-        if event.first_frame >= 3:
+        if isinstance(event, api.Frames) and event.first_frame >= 3:
             break
     result = await engine.abort("abort")
     last = [event async for event in events][-1]
