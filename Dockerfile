@@ -12,6 +12,8 @@ COPY gateway gateway
 COPY engine engine
 COPY clients clients
 RUN uv sync --no-dev --no-editable
+# The codec's kernels are compiled once, here, instead of at the container's first start.
+RUN .venv/bin/python -c "import engine.codec.fused"
 
 FROM python:3.12-slim
 RUN apt-get update \
