@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,6 +149,9 @@ def write_checkpoint(
     codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
     torch.save(
         {name: value.half().contiguous() for name, value in codec.items()}, part / WEIGHTS_FILE
+    )
+    (part / "README.md").write_text(
+        files("engine.train").joinpath("model_card.md").read_text("utf-8"), "utf-8"
     )
     old = target.with_name(target.name + ".old")
     shutil.rmtree(old, ignore_errors=True)

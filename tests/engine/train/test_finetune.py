@@ -117,9 +117,9 @@ def test_a_run_lowers_the_loss_and_leaves_a_whole_checkpoint(
 
     target = tmp_path / "tuned"
     finetune(
-        checkpoint.path, recordings, target, FinetunePlan(budget_s=2.0, lora_rank=rank, rate=5e-3)
+        checkpoint.path, recordings, target, FinetunePlan(budget_s=0.8, lora_rank=rank, rate=1e-2)
     )
-    assert loss(target) < 0.9 * loss(checkpoint.path)
+    assert loss(target) < 0.95 * loss(checkpoint.path)
     assert (target / "codec.pth").exists()
     assert not (tmp_path / "tuned.state").exists()
     with pytest.raises(FileExistsError):
