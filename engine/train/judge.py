@@ -30,7 +30,8 @@ def words(text: str) -> list[str]:
     """
     from engine.frontend.normalise import spoken_words
 
-    return [re.sub(r"[^a-z']", "", word) for word in spoken_words(text).lower().split()]
+    plain = (re.sub(r"[^a-z']", "", word) for word in spoken_words(text).lower().split())
+    return [word for word in plain if word]
 
 
 def clocks(heard: str, text: str) -> str:

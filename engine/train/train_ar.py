@@ -24,7 +24,7 @@ class ArPlan:
     budget_s: float
     rate: float = 1.5e-3
     guide_weight: float = 0.5
-    residual_share: float = 0.3
+    residual_share: float = 0.5
     alignment_heads: tuple[tuple[int, int], ...] = ((1, 0), (1, 1))
 
 
@@ -42,10 +42,7 @@ def guide_loss(q: Tensor, k: Tensor, guide: Tensor, heads: list[int]) -> Tensor:
     near = (columns[None] - goal[:, None]).abs() <= 1
     total = q.new_zeros(())
     for head in heads:
-        query = q[batch, head, position]  # [N, d]
-        keys = k[:, head // ratio]
-        scores = torch.einsum("bld,bmd->blm", q[:, head], keys)[batch, position]
-        del query
+        scores = (q[:, head] @ k[:, head // ratio].transpose(1, 2))[batch, position]  # [N, L]
         scores = (scores.float() * q.shape[-1] ** -0.5).masked_fill(future, float("-inf"))
         logp = scores.log_softmax(-1)
         total = total - logp.masked_fill(~near, float("-inf")).logsumexp(-1).mean()
