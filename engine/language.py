@@ -81,10 +81,10 @@ class LanguageEngine:
         made = 0
         async with aclosing(stream):
             async for output in stream:
-                meta = output["meta_info"]
+                meta = output["meta_info"]  # all but empty if aborted before the first step
                 finish = meta["finish_reason"]
                 _raise_refusal(finish)
-                frames = zip(output["output_ids"], meta.get("codes", []), strict=False)
+                frames = zip(output.get("output_ids", []), meta.get("codes", []), strict=False)
                 codes = [code for token, code in frames if token != self._end_id]
                 codes = codes[: max_frames - made]
                 made += len(codes)
@@ -92,8 +92,8 @@ class LanguageEngine:
                 yield CodeStep(
                     codes,
                     looks,
-                    meta["prompt_tokens"],
-                    meta["cached_tokens"],
+                    meta.get("prompt_tokens", 0),
+                    meta.get("cached_tokens", 0),
                     None if finish is None else finish["type"],
                     meta.get("num_retractions", 0),
                 )

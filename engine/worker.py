@@ -36,6 +36,7 @@ _ABORT_TIMEOUT_S = 2.0
 # What is prefilled with the greater rank stays in the cache longer (`engine.language`)
 _RANK, _KEPT_RANK = 0, 1
 
+_WARM_TEXT = "Yes."  # any checkpoint must be able to read it: a phone front end knows no bare "."
 _WARM_FRAMES = 4  # spoken by each stream of the warm-up: enough to time a step
 
 
@@ -44,6 +45,7 @@ class _Stream:
     """A running request. `ended` is set when SGLang has confirmed its end."""
 
     frames: int = 0
+    aborted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -118,6 +120,9 @@ class SpeechWorker:
                 yield api.Finished(api.FinishReason.ABORTED, 0, 0, 0)
                 return
             try:
+                if stream.aborted:
+                    yield api.Finished(api.FinishReason.ABORTED, 0, 0, 0)
+                    return
                 async with aclosing(self._speak(request, stream)) as events:
                     async for event in events:
                         yield event
@@ -151,6 +156,9 @@ class SpeechWorker:
         try:
             async for step in steps:
                 finish = step.finish
+                if stream.aborted and finish is None:
+                    # the abort may have reached SGLang's scheduler before the request did
+                    self._language.abort(request.request_id)
                 if step.codes:
                     raw = b"".join(step.codes)
                     first, stream.frames = stream.frames, stream.frames + len(step.codes)
@@ -202,7 +210,7 @@ class SpeechWorker:
         stream = self._streams.get(request_id)
         if stream is None:
             return api.AbortResult(confirmed=True, frames_after=0)
-        before = stream.frames
+        before, stream.aborted = stream.frames, True
         self._admission.cancel(request_id)
         self._language.abort(request_id)
         try:
@@ -212,13 +220,18 @@ class SpeechWorker:
         return api.AbortResult(confirmed=True, frames_after=stream.frames - before)
 
     async def warm(self, voice: str) -> None:
-        """Prefill the voice's prefix by one frame of speech. Raises UnknownVoiceError."""
-        await self._warm(voice, 1)
+        """Prefill the voice's prefix by one frame of speech. Raises UnknownVoiceError.
+
+        Nothing is to be done for a voice without references, or whose prefix is in the cache to
+        stay: then the frame would only delay the text that is about to come.
+        """
+        if self._voices.references(voice) and voice not in self._kept:
+            await self._warm(voice, 1)
 
     async def _warm(self, voice: str, frames: int) -> None:
         sampling = api.Sampling(min_frames=frames, max_frames=frames)
         name = f"warm-{secrets.token_hex(8)}"
-        async for _ in self.speak(api.SpeechRequest(name, ".", voice, sampling=sampling)):
+        async for _ in self.speak(api.SpeechRequest(name, _WARM_TEXT, voice, sampling=sampling)):
             pass
 
     async def add_voice(self, sample: api.VoiceSample) -> None:
