@@ -29,9 +29,7 @@ STREAMS = 8
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def small(golden_checkpoint: Path) -> AsyncIterator[WorkerEngine]:
     # without the pace, so that the cache is what is short
-    config = EngineConfig(
-        golden_checkpoint, max_streams=STREAMS, kv_tokens=KV_TOKENS, paced=False
-    )
+    config = EngineConfig(golden_checkpoint, max_streams=STREAMS, kv_tokens=KV_TOKENS, paced=False)
     engine = WorkerEngine(config)
     await engine.start()
     yield engine
