@@ -10,7 +10,8 @@
 
 One task reads the socket and hands every message to its context; whoever iterates takes it from
 there. What belongs to an interrupted generation is dropped before it can be seen. A consumer that
-falls behind by `MAX_BUFFERED_BYTES` pauses the socket, so memory stays bounded.
+falls behind by `MAX_BUFFERED_BYTES` pauses the socket, so memory stays bounded. With
+`connect(url, resume=True)` a lost connection is opened again, and nothing is lost or said twice.
 """
 
 from __future__ import annotations
@@ -23,15 +24,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from websockets.asyncio.client import ClientConnection
-from websockets.asyncio.client import connect as open_websocket
-from websockets.exceptions import ConnectionClosed
-from websockets.typing import Subprotocol
-
 from clients.context import Context, SpeechError
+from clients.link import GatewayClosedError, Link
 from clients.wire import (
     STREAM_PATH,
-    SUBPROTOCOL,
     AudioPacket,
     Event,
     Failed,
@@ -46,14 +42,6 @@ __all__ = ["Client", "Context", "GatewayClosedError", "SpeechError", "connect", 
 
 MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 KEPT_OVER = 32
-
-
-class GatewayClosedError(ConnectionError):
-    """The socket is gone. `code`: the WebSocket close code, None if there was none."""
-
-    def __init__(self, message: str, code: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 def stream_url(url: str) -> str:
@@ -71,57 +59,27 @@ def stream_url(url: str) -> str:
 
 @contextlib.asynccontextmanager
 async def connect(
-    url: str, *, api_key: str | None = None, open_timeout_s: float = 10.0
+    url: str, *, api_key: str | None = None, open_timeout_s: float = 10.0, resume: bool = False
 ) -> AsyncIterator[Client]:
-    """Open a session and wait for the greeting.
+    """Open a session and wait for the greeting. With `resume` it survives a lost connection.
 
     Raises ValueError (bad address), OSError (nobody listens), SpeechError (the gateway refused:
     `unauthorized`, `overloaded`), GatewayClosedError (it hung up without a reason).
     """
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
-    async with open_websocket(
-        stream_url(url),
-        subprotocols=[Subprotocol(SUBPROTOCOL)],
-        additional_headers=headers,
-        open_timeout=open_timeout_s,
-        compression=None,  # Opus does not compress, and JSON messages are tiny
-        max_size=None,  # uncompressed PCM packets may be large; the gateway is who we asked
-    ) as socket:
-        client = Client(socket, await asyncio.wait_for(_read_hello(socket), open_timeout_s))
-        try:
-            yield client
-        finally:
-            await client.aclose()
-
-
-async def _read_hello(socket: ClientConnection) -> Hello:
+    link = Link(stream_url(url), api_key, open_timeout_s, resume)
+    client = Client(link, await link.open())
     try:
-        event = decode_event(await socket.recv())
-    except ConnectionClosed as error:
-        raise _closed(error) from error
-    if isinstance(event, Failed):
-        raise SpeechError(event.code, event.message)
-    if not isinstance(event, Hello):
-        raise SpeechError("protocol", f"expected the greeting, got {type(event).__name__}")
-    return event
-
-
-def _closed(error: ConnectionClosed) -> GatewayClosedError:
-    frame = error.rcvd or error.sent
-    if frame is None:
-        return GatewayClosedError("the connection was lost")
-    reason = f": {frame.reason}" if frame.reason else ""
-    return GatewayClosedError(
-        f"the gateway closed the connection ({frame.code}){reason}", frame.code
-    )
+        yield client
+    finally:
+        await client.aclose()
 
 
 class Client:
     """One session. Made by `connect`; its contexts may run side by side."""
 
-    def __init__(self, socket: ClientConnection, hello: Hello) -> None:
+    def __init__(self, link: Link, hello: Hello) -> None:
         self.hello = hello
-        self._socket = socket
+        self._link = link
         self._contexts: dict[str, Context] = {}
         self._over: OrderedDict[str, Context] = OrderedDict()
         self._by_number: dict[int, Context] = {}
@@ -132,6 +90,11 @@ class Client:
         self._closed: Exception | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._reader = asyncio.create_task(self._read())
+
+    @property
+    def resumed(self) -> int:
+        """How often a lost connection was opened again."""
+        return self._link.resumed
 
     @property
     def voices(self) -> Sequence[str]:
@@ -159,14 +122,11 @@ class Client:
 
     async def send_command(self, kind: str, **fields: Any) -> None:
         """Send one message of the protocol. Raises GatewayClosedError."""
-        try:
-            await self._socket.send(encode_command(kind, **fields))
-        except ConnectionClosed as error:
-            raise _closed(error) from error
+        await self._link.send(encode_command(kind, **fields))
 
     async def aclose(self) -> None:
         """Hang up. Contexts that still iterate raise GatewayClosedError."""
-        await self._socket.close()
+        await self._link.close()
         self._room.set()
         await asyncio.gather(self._reader, *self._tasks, return_exceptions=True)
 
@@ -198,18 +158,14 @@ class Client:
 
     async def _read(self) -> None:
         try:
-            async for message in self._socket:
+            while True:
+                message = await self._link.receive()
                 if isinstance(message, bytes):
                     self._take_audio(decode_audio(message))
                 else:
                     self._take_event(decode_event(message))
                 await self._room.wait()
-            self._end(
-                GatewayClosedError("the gateway closed the connection", self._socket.close_code)
-            )
-        except ConnectionClosed as error:
-            self._end(_closed(error))
-        except Exception as error:  # a broken peer must wake whoever waits, with the cause
+        except Exception as error:  # whoever waits must wake, with the cause
             self._end(error)
 
     def _take_audio(self, packet: AudioPacket) -> None:

@@ -68,6 +68,9 @@ class Hello(_Event, frozen=True, tag="hello"):
     voices: tuple[str, ...]
     limits: dict[str, float]
     engine: EngineFacts
+    resume_token: str | None = None
+    resumed: bool = False
+    received: int = 0
 
 
 class Configured(_Event, frozen=True, tag="configured"):

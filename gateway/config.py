@@ -23,7 +23,6 @@ ENV_PREFIX = "VOICE_GATEWAY_"
 CLIENT_VARIABLES = ("VOICE_GATEWAY_URL", "VOICE_GATEWAY_API_KEY")  # of `voice-gateway say`
 
 _LIMITS = Limits()  # one place for the defaults
-_LIMITS = Limits()  # one place for the defaults
 _TransportBytes = Annotated[int, Field(ge=4096, le=64 * 1024 * 1024)]
 
 
@@ -61,6 +60,12 @@ class Config(BaseSettings):
     max_context_chars: int = Field(_LIMITS.max_context_chars, ge=1)
     max_buffered_chars: int = Field(_LIMITS.max_buffered_chars, ge=1)
     idle_timeout_ms: int = Field(_LIMITS.idle_timeout_ms, ge=1000)
+    resume_window_ms: int = Field(
+        _LIMITS.resume_window_ms,
+        ge=0,
+        le=600_000,
+        description="how long a resumable session waits for a client that was cut off; 0: never",
+    )
     max_speech_chars: int = Field(
         10_000, ge=1, description="longest `input` of POST /v1/audio/speech"
     )
@@ -110,6 +115,9 @@ class Config(BaseSettings):
             max_context_chars=self.max_context_chars,
             max_buffered_chars=self.max_buffered_chars,
             idle_timeout_ms=self.idle_timeout_ms,
+            resume_window_ms=self.resume_window_ms,
+            # what is sent again goes through the queue at once
+            resume_buffer_bytes=self.queue_max_bytes // 2,
         )
 
     @property

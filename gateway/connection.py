@@ -21,17 +21,24 @@ from gateway.driver import SessionDriver
 from gateway.errors import (
     ClientError,
     GatewayError,
+    InvalidValueError,
     OverloadedError,
+    ResumeExpiredError,
     SlowClientError,
     UnauthorizedError,
 )
 from gateway.metrics import Metrics
 from gateway.outbox import Outbox
+from gateway.resumable import resumption_of
 from gateway.service import Service
 from gateway.transport import HANG_UP, HangUp
 from gateway.types import Event, Failed
 
 log = logging.getLogger(__name__)
+
+# Close codes of a client that will not come back: it is done, or its page was left. One whose
+# network failed sends none, and one that closes without a code is not told apart from it.
+_LEAVING_CODES = (1000, 1001)
 
 # Messages obeyed in a row before other connections get their turn.
 _BURST = 16
@@ -64,7 +71,7 @@ class StreamSink:
             self.outbox.close()
 
     def _on_writable(self, writable: bool) -> None:
-        if self.driver is not None:
+        if self.driver is not None and self.driver.serves(self):
             self.driver.set_writable(writable)
 
     def _on_slow_client(self, error: SlowClientError) -> None:
@@ -81,13 +88,14 @@ async def serve_stream(websocket: WebSocket, service: Service) -> None:
     sink = StreamSink(service.config, service.metrics, getattr(websocket.state, HANG_UP))
     try:
         _authorize(websocket, service.config)
-        async with service.session("native", sink) as driver:
+        resumption = resumption_of(websocket.query_params, _key(websocket))
+        async with service.session("native", sink, resumption=resumption) as driver:
             sink.driver = driver
-            driver.begin()
+            driver.begin(None if resumption is None else resumption.received)
             await _converse(websocket, driver, sink, service.config)
-    except (OverloadedError, UnauthorizedError) as error:
+    except (OverloadedError, UnauthorizedError, ResumeExpiredError, InvalidValueError) as error:
         sink.send(Failed(None, error.code, str(error)))
-        sink.close(error.close_code or 1011, error.code)
+        sink.close(error.close_code or 1008, error.code)
         await _write(websocket, sink)
     finally:
         sink.outbox.close(discard=True)
@@ -117,12 +125,16 @@ def _protocols(offered: Iterable[str]) -> list[str]:
     return [name for name in offered if not name.startswith(KEY_SUBPROTOCOL_PREFIX)]
 
 
-def _authorize(websocket: WebSocket, config: Config) -> None:
-    key = stream_key(
+def _key(websocket: WebSocket) -> str | None:
+    return stream_key(
         websocket.headers.get("authorization"),
         websocket.scope["subprotocols"],
         websocket.query_params,
     )
+
+
+def _authorize(websocket: WebSocket, config: Config) -> None:
+    key = _key(websocket)
     if not config.accepts_key(key):
         got = "none" if key is None else "another one"
         raise UnauthorizedError(f"expected a valid API key, got {got}")
@@ -151,6 +163,10 @@ async def _read(
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":
+            if message.get("code") in _LEAVING_CODES and driver.serves(sink):
+                driver.leave()
+            return
+        if not driver.serves(sink):
             return
         raw = message.get("text")
         try:

@@ -2,6 +2,7 @@
 
 Everything here happens on the event loop, one call at a time, so the session needs no lock. The
 order of `Send` effects is the order on the wire, because there is one sink and it never waits.
+A resumable session outlives its sink: it is driven on without one, until it gets another.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 
 from engine.api import SpeechEngine
 from gateway.engine_port import EnginePort
-from gateway.errors import ClientError
+from gateway.errors import ClientError, TakenOverError
 from gateway.metrics import Metrics
 from gateway.session import Session
 from gateway.types import Abort, Close, Command, Effect, Event, Failed, Send, Submit, WarmVoice
@@ -41,7 +42,10 @@ def clock_ms() -> float:
 
 
 class SessionDriver:
-    """Implements `EngineListener`. `close` must be awaited however the connection ended."""
+    """Implements `EngineListener`. `close` must be awaited however the session ended.
+
+    `on_over` is called when a session without a connection has ended by itself.
+    """
 
     def __init__(
         self,
@@ -49,14 +53,17 @@ class SessionDriver:
         engine: SpeechEngine,
         metrics: Metrics,
         sink: Sink,
+        on_over: Callable[[SessionDriver], object] = lambda driver: None,
     ) -> None:
         self._session = make_session(clock_ms())
         self._port = EnginePort(engine, self)
         self._metrics = metrics
-        self._sink = sink
+        self._sink: Sink | None = sink
+        self._on_over = on_over
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms: float | None = None
         self._performing = False
+        self._waiting = False  # without a connection, for its client to come back
         self._over = False
 
     @property
@@ -69,9 +76,39 @@ class SessionDriver:
         """Requests the engine still has from this session."""
         return self._port.open_requests
 
-    def begin(self) -> None:
-        """Send the greeting."""
-        self._step(lambda now_ms: None)
+    def begin(self, received: int | None = None) -> None:
+        """Send the greeting; to a client that is back, also what it lacks.
+
+        `received`: how many messages that one has. Raises ResumeExpiredError.
+        """
+        if received is None:
+            self._step(lambda now_ms: None)
+        else:
+            self._resume(received)
+
+    def take_over(self, sink: Sink) -> None:
+        """Another connection serves the session from now on."""
+        old, self._sink = self._sink, sink
+        self._waiting = False
+        if old is not None:
+            old.close(TakenOverError.close_code, TakenOverError.code)
+
+    def serves(self, sink: Sink) -> bool:
+        """Whether a connection is still the session's."""
+        return self._sink is sink
+
+    def leave(self) -> None:
+        """The client took its leave: it will not come back."""
+        self._step(lambda now_ms: self._session.end())
+
+    def detach(self, sink: Sink) -> bool:
+        """A connection has ended. Whether the session lives on, with another one or none."""
+        if self._sink is not sink:
+            return True
+        self._sink = None
+        self._step(self._session.disconnected)
+        self._waiting = not (self._over or self._session.closed)
+        return self._waiting
 
     def receive(self, command: Command) -> None:
         """Obey a client's command."""
@@ -79,8 +116,8 @@ class SessionDriver:
 
     def refuse(self, error: ClientError) -> None:
         """Answer a message that was no command."""
-        self._send(Failed(error.context, error.code, str(error)))
-        if error.close_code is not None:
+        self._step(lambda now_ms: self._session.refuse(error))
+        if error.close_code is not None and self._sink is not None:
             self._sink.close(error.close_code, error.code)
 
     def set_writable(self, writable: bool) -> None:
@@ -90,7 +127,7 @@ class SessionDriver:
     async def close(self) -> None:
         """The client is gone: abort its work in the engine, and wait until that is done."""
         if not self._over:
-            self._step(self._session.disconnected)
+            self.leave()
         self._over = True
         if self._timer is not None:
             self._timer.cancel()
@@ -149,6 +186,16 @@ class SessionDriver:
             log.exception("%s failed", self._session)
             self._break()
 
+    def _resume(self, received: int) -> None:
+        told = self._session.resume(received, clock_ms())
+        self._performing = True  # a full outbox pauses the session: not before all was told
+        try:
+            for event in told:
+                self._sink_send(event)
+        finally:
+            self._performing = False
+        self._step(lambda now_ms: None)
+
     def _perform(self) -> None:
         # Performing an effect may be a step itself (a full outbox pauses the session). What that
         # one leads to comes after what is being performed, or events would overtake each other.
@@ -162,6 +209,8 @@ class SessionDriver:
         finally:
             self._performing = False
         self._arm()
+        if self._session.closed:
+            self._report_over()
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
@@ -174,11 +223,16 @@ class SessionDriver:
             case WarmVoice():
                 self._port.warm(effect)
             case Close(code=code, reason=reason):
-                self._sink.close(code, reason)
+                if self._sink is not None:
+                    self._sink.close(code, reason)
 
     def _send(self, event: Event) -> None:
         self._metrics.observe(event)
-        self._sink.send(event)
+        self._sink_send(event)
+
+    def _sink_send(self, event: Event) -> None:
+        if self._sink is not None:
+            self._sink.send(event)
 
     def _arm(self) -> None:
         due_ms = self._session.next_deadline_ms()
@@ -204,4 +258,11 @@ class SessionDriver:
         if self._timer is not None:
             self._timer.cancel()
         self._send(Failed(None, "internal", "internal error"))
-        self._sink.close(1011, "internal error")
+        if self._sink is not None:
+            self._sink.close(1011, "internal error")
+        self._report_over()
+
+    def _report_over(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._on_over(self)

@@ -24,6 +24,7 @@ from gateway.types import (
 )
 
 REST_MARGIN_MS = 60.0
+BURST_PACKETS = 16
 
 Sink = Callable[[Event], None]
 
@@ -43,6 +44,7 @@ class Egress:
         self, context_id: str, speech: Speech, playout: Playout, generation: int, sink: Sink
     ) -> None:
         self.number = 0  # tags the binary frames; 0 until started
+        self.pre_skip_samples = 0  # known when started
         self.generation = generation
         self.sequence = 0
         self.announced = 0  # lines whose first packet has left
@@ -104,9 +106,12 @@ class Egress:
     def pump(
         self, settings: ContextSettings, next_number: Callable[[], int], now_ms: float
     ) -> bool:
-        """Send every packet that is due. Returns whether anything left."""
+        """Send what is due, at most a burst of it. Returns whether anything left."""
         sent = False
+        last = self.sequence + BURST_PACKETS
         while (due_ms := self.next_deadline_ms(settings)) is not None and due_ms <= now_ms:
+            if self.sequence >= last:
+                break
             if self._dry:
                 self._let_rest_out()
             packet = self._pull()
@@ -219,8 +224,9 @@ class Egress:
         chain = self._speech.chain
         assert chain is not None
         self.number = number
+        self.pre_skip_samples = chain.pre_skip_samples
         self._sink(
-            Started(self._id, number, self.generation, settings.format, chain.pre_skip_samples)
+            Started(self._id, number, self.generation, settings.format, self.pre_skip_samples)
         )
 
     def _send(self, packet: Packet, last: bool, now_ms: float) -> None:

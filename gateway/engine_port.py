@@ -136,8 +136,8 @@ class EnginePort:
     async def close(self) -> None:
         """Abort everything that is open and wait until it has ended. Idempotent."""
         self._closed = True
-        for request_id in list(self._speaking):
-            if request_id not in self._aborting:
+        for request_id, task in list(self._speaking.items()):
+            if request_id not in self._aborting and not task.cancelling():  # else it was aborted
                 self.abort(Abort(request_id))
         await asyncio.gather(*self._others, return_exceptions=True)
         speaking = list(self._speaking.values())

@@ -92,10 +92,19 @@ class SlowClientError(ClientError):
 
 
 class ResumeExpiredError(ClientError):
-    """The session token is unknown or its window is over."""
+    """The session is unknown or over, or too much of what the client lacks was sent long ago."""
 
     code = "resume_expired"
     http_status = 410
+    close_code = 4410
+
+
+class TakenOverError(ClientError):
+    """Another connection has resumed the session."""
+
+    code = "taken_over"
+    http_status = 409
+    close_code: int = 4409
 
 
 class OverloadedError(GatewayError):

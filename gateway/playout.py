@@ -46,6 +46,11 @@ class Playout:
         self._reported_ms = min(played_ms, self.sent_ms)
         self._set_anchor(now_ms, self._reported_ms)
 
+    def rewind(self, received_ms: float, now_ms: float) -> None:
+        """What was sent beyond `received_ms` got lost, and is being sent again only now."""
+        if self._cut is None and self.position_ms(now_ms) > received_ms:
+            self._set_anchor(now_ms, received_ms)
+
     def cut(self, now_ms: float) -> None:
         """Playback was stopped: what has been heard until now is all that ever will be."""
         if self._cut is None:

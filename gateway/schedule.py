@@ -34,6 +34,10 @@ class Speaker(Protocol):
         """Lines submitted, none of whose sound has left."""
         ...
 
+    def wants_more(self, now_ms: float) -> bool:
+        """Less sound was made than may be sent ahead of the listener."""
+        ...
+
 
 SpeakerT = TypeVar("SpeakerT", bound=Speaker)
 
@@ -47,6 +51,16 @@ def choose(speakers: Sequence[SpeakerT], look_ahead: int) -> SpeakerT | None:
             return None
         if speaker.has_pending:
             return None if speaker.is_making else speaker
+    return None
+
+
+def choose_unsent(speakers: Sequence[SpeakerT], now_ms: float) -> SpeakerT | None:
+    """While nothing can be sent: the front context, until the lead it may have is made."""
+    for speaker in speakers:
+        if speaker.is_making or not speaker.wants_more(now_ms):
+            return None
+        if speaker.has_pending:
+            return speaker
     return None
 
 

@@ -14,8 +14,9 @@ from gateway.audio import make_chain
 from gateway.config import Config
 from gateway.driver import SessionDriver, Sink
 from gateway.engine_port import facts_of
-from gateway.errors import OverloadedError
+from gateway.errors import GatewayError, OverloadedError
 from gateway.metrics import Metrics
+from gateway.resumable import ResumableSessions, Resumption
 from gateway.session import Session
 from gateway.types import AudioChain, AudioFormat, Limits
 
@@ -44,7 +45,8 @@ class Service:
         self._engine = engine
         self._info: EngineInfo | None = None
         self._starting: asyncio.Task[None] | None = None
-        self._sessions: set[SessionDriver] = set()
+        self._sessions: dict[SessionDriver, str] = {}  # to its protocol
+        self._resumable = ResumableSessions()
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -56,7 +58,7 @@ class Service:
 
     @property
     def sessions(self) -> int:
-        """Open sessions."""
+        """Open sessions, and those that wait for their clients."""
         return len(self._sessions)
 
     def start(self) -> None:
@@ -98,32 +100,52 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def session(
-        self, protocol: str, sink: Sink, limits: Limits | None = None
+        self,
+        protocol: str,
+        sink: Sink,
+        limits: Limits | None = None,
+        resumption: Resumption | None = None,
     ) -> AsyncIterator[SessionDriver]:
         """A session for as long as the block lasts; then all its work in the engine is aborted.
 
-        Raises OverloadedError before anything is allocated.
+        With a `resumption` it is the session that the client had before, or a new one; and it
+        outlives the block for a while, unless the client takes its leave. Raises OverloadedError
+        and ResumeExpiredError before anything is allocated.
         """
         try:
-            driver = self._open(sink, limits or self.config.limits)
-        except OverloadedError as error:
+            driver = self._find(resumption, sink)
+            if driver is None:
+                driver = self._open(protocol, sink, limits or self.config.limits, resumption)
+        except GatewayError as error:
             self.metrics.refused_total.labels(error.code).inc()
             raise
-        self._sessions.add(driver)
-        gauge = self.metrics.sessions.labels(protocol)
-        gauge.inc()
-        self.metrics.sessions_total.labels(protocol).inc()
         try:
             yield driver
         finally:
-            gauge.dec()
-            self._sessions.discard(driver)
-            closing = asyncio.create_task(driver.close())
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-            await asyncio.shield(closing)  # also when we are cancelled, the engine must be freed
+            if not driver.detach(sink):
+                # also when we are cancelled, the engine must be freed
+                await asyncio.shield(self._end(driver))
 
-    def _open(self, sink: Sink, limits: Limits) -> SessionDriver:
+    def _end(self, driver: SessionDriver) -> asyncio.Task[None]:
+        protocol = self._sessions.pop(driver)
+        self._resumable.forget(driver)
+        self.metrics.sessions.labels(protocol).dec()
+        closing = asyncio.create_task(driver.close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        return closing
+
+    def _find(self, resumption: Resumption | None, sink: Sink) -> SessionDriver | None:
+        """The session that a client wants back. Raises ResumeExpiredError."""
+        if resumption is None or resumption.token is None:
+            return None
+        driver = self._resumable.find(resumption)
+        driver.take_over(sink)
+        return driver
+
+    def _open(
+        self, protocol: str, sink: Sink, limits: Limits, resumption: Resumption | None
+    ) -> SessionDriver:
         info = self.info
         if len(self._sessions) >= self.config.max_sessions:
             raise OverloadedError(
@@ -134,12 +156,22 @@ class Service:
             return make_chain(audio_format, info.sample_rate_hz, speed)
 
         session_id = f"s-{secrets.token_urlsafe(12)}"
-        return SessionDriver(
-            lambda now_ms: Session(session_id, facts_of(info), limits, chain, now_ms),
+        token = None if resumption is None else secrets.token_urlsafe(32)
+        driver = SessionDriver(
+            lambda now_ms: Session(
+                session_id, facts_of(info), limits, chain, now_ms, resume_token=token
+            ),
             self._engine,
             self.metrics,
             sink,
+            self._end,
         )
+        if resumption is not None and token is not None:
+            self._resumable.add(token, resumption.api_key, driver)
+        self._sessions[driver] = protocol
+        self.metrics.sessions.labels(protocol).inc()
+        self.metrics.sessions_total.labels(protocol).inc()
+        return driver
 
     async def _start(self) -> None:
         try:

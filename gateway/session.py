@@ -3,7 +3,8 @@
 Theory of operation. Utterances stand in a queue in the order of their opening. Every call does its
 own small thing and then settles: submit what may be submitted, send what is due, until neither
 changes anything. The shell performs the `effects`, tells the time, calls `tick` when
-`next_deadline_ms` has come, and hands back what the engine says about each request.
+`next_deadline_ms` has come, and hands back what the engine says about each request. A session
+with a `resume_token` outlives its connection for a while: see `hold.py`.
 """
 
 from __future__ import annotations
@@ -13,16 +14,22 @@ import itertools
 
 from gateway.commands import Commands
 from gateway.context import SegmenterFactory
-from gateway.errors import ClientError, OverloadedError
+from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
+from gateway.hold import Hold, rewind
 from gateway.requests import Requests
 from gateway.roster import Roster
-from gateway.schedule import choose
+from gateway.schedule import choose, choose_unsent
 from gateway.segmenters import segmenter_for
 from gateway.speech import ChainFactory
 from gateway.surroundings import Surroundings
-from gateway.types import Abort, Command, Effect, EngineFacts, Failed, Hello, Limits, Send
+from gateway.types import Abort, Command, Effect, EngineFacts, Event, Failed, Hello, Limits, Send
 from gateway.utterance import Utterance
 from gateway.words import SpeechRate
+
+
+# After so many effects the shell gets to perform them: it may find that the socket takes no more,
+# and other sessions have their turn.
+BURST_EFFECTS = 32
 
 
 class Session:
@@ -36,11 +43,15 @@ class Session:
         chain_factory: ChainFactory,
         now_ms: float,
         segmenter_factory: SegmenterFactory = segmenter_for,
+        resume_token: str | None = None,
     ) -> None:
         self.id = session_id
         self._limits = limits
+        self._engine = engine
+        self._hold = Hold(limits, resume_token)
         self._effects: list[Effect] = []
         self._writable = True
+        self._cut_short = False  # more could be sent at once
         self._closed = False
         numbers, request_numbers = itertools.count(1), itertools.count(1)
         around = Surroundings(
@@ -50,16 +61,14 @@ class Session:
             chains=chain_factory,
             segmenters=segmenter_factory,
             rate=SpeechRate(),
-            emit=self._effects.append,
+            emit=self._emit,
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",
         )
         self._roster = Roster(limits.max_contexts)
         self._requests = Requests(self._effects.append)
         self._commands = Commands(around, self._roster, self._requests)
-        facts = dataclasses.asdict(engine)
-        voices = facts.pop("voices")
-        self._effects.append(Send(Hello(session_id, voices, limits.published(), facts)))
+        self._effects.append(Send(self._greeting(resumed=False)))  # not counted, never replayed
 
     def __str__(self) -> str:
         return f"session {self.id} ({', '.join(str(u.context) for u in self._roster.queue)})"
@@ -68,11 +77,17 @@ class Session:
         """Obey a command. What is wrong with it becomes a `Failed` event and changes nothing."""
         if self._closed:
             return
+        self._hold.received += 1
         try:
             self._commands.obey(command, now_ms)
         except ClientError as error:
-            self._effects.append(Send(Failed(command.context, error.code, str(error))))
+            self._emit(Send(Failed(command.context, error.code, str(error))))
         self._settle(now_ms)
+
+    def refuse(self, error: ClientError) -> None:
+        """Answer a message that was no command."""
+        self._hold.received += 1
+        self._emit(Send(Failed(error.context, error.code, str(error))))
 
     # --- the engine ---
 
@@ -130,6 +145,8 @@ class Session:
 
     def tick(self, now_ms: float) -> None:
         """Do what the time asks for."""
+        if (until_ms := self._hold.until_ms) is not None and until_ms <= now_ms:
+            self.end()
         for utterance in tuple(self._roster.queue):
             utterance.tick(now_ms)
             if utterance.idle_at_ms() <= now_ms:
@@ -142,7 +159,11 @@ class Session:
         if self._closed:
             return None
         deadlines = self._requests.deadlines_ms()
-        sending = self._writable
+        if (until_ms := self._hold.until_ms) is not None:
+            deadlines.append(until_ms)
+        sending = self._sending
+        if sending and self._cut_short:
+            return 0.0
         for utterance in self._roster.queue:
             deadlines += utterance.deadlines_ms(sending and utterance.speaking)
             sending = sending and not utterance.speaking  # only the front one sends
@@ -158,7 +179,33 @@ class Session:
         self._commands.set_voices(voices)
 
     def disconnected(self, now_ms: float) -> None:
-        """The socket is gone: stop all work. Idempotent."""
+        """The socket is gone: wait for the client, or stop all work. Idempotent."""
+        if self._closed or self._hold.begin(now_ms):
+            self._settle(now_ms)
+            return
+        self.end()
+
+    def resume(self, received: int, now_ms: float) -> tuple[Event, ...]:
+        """The client is back on a new socket, and has received so many messages on earlier ones.
+
+        Returns what it is told before any further effect: the greeting, and what it lacks. Raises
+        ResumeExpiredError, and has changed nothing.
+        """
+        if self._closed:
+            raise ResumeExpiredError("expected a session that is not over, got one that is")
+        missing = self._hold.end(received)
+        rewind(self._roster.queue + self._roster.over(), missing, now_ms)
+        self._writable = True
+        self._settle(now_ms)
+        return (self._greeting(resumed=True), *missing)
+
+    @property
+    def closed(self) -> bool:
+        """All work was stopped: nothing will ever follow."""
+        return self._closed
+
+    def end(self) -> None:
+        """Stop all work. Idempotent."""
         self._effects[:] = [effect for effect in self._effects if isinstance(effect, Abort)]
         self._requests.abort_all()
         self._roster.clear()
@@ -174,8 +221,31 @@ class Session:
         """For tests: nothing is leaked, forgotten, or in two places."""
         self._roster.check_integrity()
         self._requests.check_integrity(self._roster.queue)
+        self._hold.check_integrity()
 
     # --- inside ---
+
+    def _emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+        if isinstance(effect, Send):
+            self._hold.note(effect.event)
+
+    def _greeting(self, resumed: bool) -> Hello:
+        facts = dataclasses.asdict(self._engine)
+        voices = facts.pop("voices")
+        return Hello(
+            session=self.id,
+            voices=voices,
+            limits=self._limits.published(),
+            engine=facts,
+            resume_token=self._hold.token,
+            resumed=resumed,
+            received=self._hold.received,
+        )
+
+    @property
+    def _sending(self) -> bool:
+        return self._writable and not self._hold.active
 
     def _touch(self, request_id: str, now_ms: float) -> None:
         if (utterance := self._requests.owner(request_id)) is not None:
@@ -194,15 +264,19 @@ class Session:
 
     def _settle(self, now_ms: float) -> None:
         changed = not self._closed
+        self._cut_short = False
         while changed:
             self._roster.retire()
             changed = self._submit(now_ms)
-            if self._writable:
+            if self._sending and not self._cut_short:
                 changed = self._pump(now_ms) or changed
+                self._cut_short = changed and len(self._effects) >= BURST_EFFECTS
 
     def _submit(self, now_ms: float) -> bool:
         speakers = [u for u in self._roster.queue if u.speaking]
         utterance = choose(speakers, self._limits.look_ahead_segments)
+        if utterance is None and self._hold.active:
+            utterance = choose_unsent(speakers, now_ms)
         if utterance is None:
             return False
         request_id = utterance.submit(now_ms)

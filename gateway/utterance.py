@@ -77,6 +77,10 @@ class Utterance:
             return 0
         return len(self.speech.lines) - self.egress.announced
 
+    def wants_more(self, now_ms: float) -> bool:
+        """Less was made than may be sent."""
+        return self.lead_ms(now_ms) < self.context.settings.lead_ms
+
     def lead_ms(self, now_ms: float) -> float:
         """How long the listener can go on with what was sent and what is ready to be sent."""
         chain = self.speech.chain
@@ -274,9 +278,9 @@ class Utterance:
         self.context.move(Trigger.DRAINED)
         self.speech.release()
         if self._failure is not None:
-            self._send(self._failure)
-            return
+            return self._send(self._failure)
         first_ms, since_ms = self.egress.first_sent_at_ms, self.context.text_since_ms
+        wait_ms = None if first_ms is None or since_ms is None else first_ms - since_ms
         self._send(
             Done(
                 context=self.id,
@@ -285,9 +289,7 @@ class Utterance:
                 segments=len(self.speech.lines),
                 prompt_tokens=self.speech.prompt_tokens,
                 cached_tokens=self.speech.cached_tokens,
-                first_audio_ms=None
-                if first_ms is None or since_ms is None
-                else first_ms - since_ms,
+                first_audio_ms=wait_ms,
                 first_audio_frames=self.egress.first_sent_frames,
                 underrun_ms=self.egress.underrun_ms,
                 truncated=self.speech.truncated,

@@ -25,6 +25,7 @@ SHELL = tuple(
         "http",
         "metrics",
         "outbox",
+        "resumable",
         "server",
         "service",
         "transport",

@@ -16,6 +16,9 @@ class Hello:
     voices: tuple[str, ...]
     limits: dict[str, int | float]
     engine: dict[str, int | float | str]
+    resume_token: str | None = None  # None: a lost connection ends the session
+    resumed: bool = False  # what the client lacks follows
+    received: int = 0  # the client's messages that were obeyed or refused; it sends the rest again
 
 
 @dataclass(frozen=True, slots=True)

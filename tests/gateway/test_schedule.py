@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.schedule import MAX_PRIORITY, choose, priority
+from gateway.schedule import MAX_PRIORITY, choose, choose_unsent, priority
 
 
 @dataclass
@@ -15,6 +15,10 @@ class Speaker:
     has_pending: bool = True
     is_making: bool = False
     unstarted_lines: int = 0
+    wanting: bool = True
+
+    def wants_more(self, now_ms: float) -> bool:
+        return self.wanting
 
 
 @pytest.mark.parametrize(
@@ -37,6 +41,21 @@ class Speaker:
 )
 def test_choice(speakers: list[Speaker], look_ahead: int, chosen: str | None) -> None:
     found = choose(speakers, look_ahead)
+    assert (found.name if found else None) == chosen
+
+
+@pytest.mark.parametrize(
+    ("speakers", "chosen"),
+    [
+        ([], None),
+        ([Speaker("a", unstarted_lines=3)], "a"),  # none of them can start now
+        ([Speaker("a", wanting=False), Speaker("b")], None),
+        ([Speaker("a", is_making=True), Speaker("b")], None),
+        ([Speaker("a", has_pending=False), Speaker("b")], "b"),
+    ],
+)
+def test_choice_while_nothing_can_be_sent(speakers: list[Speaker], chosen: str | None) -> None:
+    found = choose_unsent(speakers, 0.0)
     assert (found.name if found else None) == chosen
 
 

@@ -6,6 +6,8 @@ import struct
 
 import pytest
 
+from gateway.egress import BURST_PACKETS
+from gateway.session import BURST_EFFECTS
 from gateway.types import (
     Configure,
     Configured,
@@ -166,6 +168,25 @@ def test_playback_reports_steer_the_pacing() -> None:
     assert len(h.audio("c1")) == before
     h.do(Playback("c1", 200.0))
     assert len(h.audio("c1")) == 20
+
+
+def test_a_backlog_leaves_in_bursts_so_that_the_socket_can_object() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    h.session.set_writable(False, h.now_ms)
+    h.do(Text("a", "A rather long sentence, made while nothing could be sent. " * 2))
+    h.run(5000)
+    before = len(h.audio("a"))
+    h.session.set_writable(True, h.now_ms)
+    h.collect()
+    burst = len(h.audio("a")) - before
+    assert 0 < burst <= BURST_EFFECTS + BURST_PACKETS
+    assert h.session.next_deadline_ms() == 0.0
+    h.session.set_writable(False, h.now_ms)
+    h.run(1000)
+    assert len(h.audio("a")) == before + burst
+    h.session.set_writable(True, h.now_ms)
+    h.run(1000)
+    assert len(h.audio("a")) > before + 2 * burst
 
 
 def test_nothing_is_pulled_while_the_socket_takes_nothing() -> None:
