@@ -26,7 +26,6 @@ from gateway.types import Abort, Command, Effect, EngineFacts, Event, Failed, He
 from gateway.utterance import Utterance
 from gateway.words import SpeechRate
 
-
 # After so many effects the shell gets to perform them: it may find that the socket takes no more,
 # and other sessions have their turn.
 BURST_EFFECTS = 32
