@@ -240,6 +240,24 @@ def test_a_new_utterance_is_not_kept_waiting_by_the_abort() -> None:
     assert h.audio("c2")[0][0] - asked_at_ms <= h.engine.prefill_ms + h.engine.frame_delay_ms
 
 
+def test_text_that_will_not_be_spoken_makes_room_at_once() -> None:
+    text = "One more sentence here. " * 6
+    h = Harness(
+        FakeEngine(frame_delay_ms=20.0, abort_delay_ms=None),
+        limits=Limits(max_buffered_chars=len(text)),
+        defaults=settings(lead_ms=200),
+    )
+    h.do(Text("c1", text))
+    h.run(50.0)
+    assert only(h.do(Text("c2", text)), Failed)
+    h.do(Interrupt("c1"))
+    assert not h.events(Interrupted)  # the engine has not answered
+    assert not [e for e in h.do(Text("c2", text)) if isinstance(e, Failed)]
+    h.run(1000.0)
+    assert "".join(s.text for s in h.engine.submitted[1:]).startswith("One more sentence here. ")
+    assert interrupted(h, "c1").unspoken_text.endswith("One more sentence here. ")
+
+
 def test_preempting_interrupts_what_came_before() -> None:
     h = running()
     speak(h, LONG, "c2")
