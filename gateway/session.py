@@ -15,6 +15,7 @@ import itertools
 from gateway.commands import Commands
 from gateway.context import SegmenterFactory
 from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
+from gateway.history import Prosody
 from gateway.hold import Hold, rewind
 from gateway.requests import Requests
 from gateway.roster import Roster
@@ -60,6 +61,7 @@ class Session:
             chains=chain_factory,
             segmenters=segmenter_factory,
             rate=SpeechRate(),
+            prosody=Prosody(),
             emit=self._emit,
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",

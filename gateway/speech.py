@@ -7,13 +7,13 @@ conversation history of the next; the PCM of all of them runs through one audio 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway import words
 from gateway.context import SegmentLike
 from gateway.errors import EngineFailedError
+from gateway.history import History, Prosody
 from gateway.types import AudioChain, AudioFormat, EngineFacts, HistoryTurn, Limits, Word
 
 ChainFactory = Callable[[AudioFormat, float], AudioChain]
@@ -43,46 +43,6 @@ class Line:
         return "heads" if self.text_tokens and self.token_spans else "proportional"
 
 
-class History:
-    """The turns that the next segment continues, bounded.
-
-    Turns are kept until there are too many; then only the newest ones stay. Dropping one at every
-    turn would change the prompt's beginning each time, and the engine's prefix cache would miss.
-    """
-
-    RETAINED_TURNS = 2
-
-    def __init__(self, max_turns: int, max_frames: int) -> None:
-        self._max_turns = max_turns
-        self._max_frames = max_frames
-        self._turns: deque[tuple[HistoryTurn, int]] = deque()
-
-    @property
-    def turns(self) -> tuple[HistoryTurn, ...]:
-        """Oldest first."""
-        return tuple(turn for turn, _ in self._turns)
-
-    @property
-    def frames(self) -> int:
-        """Frames of all turns together."""
-        return sum(frames for _, frames in self._turns)
-
-    def add(self, turn: HistoryTurn, frames: int) -> None:
-        """Append a turn; start afresh from the newest ones when a bound is passed."""
-        self._turns.append((turn, frames))
-        if len(self._turns) > self._max_turns or self.frames > self._max_frames:
-            while len(self._turns) > self.RETAINED_TURNS:
-                self._turns.popleft()
-            while self._turns and (
-                len(self._turns) > self._max_turns or self.frames > self._max_frames
-            ):
-                self._turns.popleft()
-
-    def clear(self) -> None:
-        """Another voice speaks: its prompt must not continue this one's codes."""
-        self._turns.clear()
-
-
 def is_wordless(spoken: str) -> bool:
     """Nothing in it would make a sound. A lone tag ([laugh]) does; a speaker mark does not."""
     while (start := spoken.find("<|")) >= 0 and (end := spoken.find("|>", start)) >= 0:
@@ -102,6 +62,7 @@ class Speech:
         limits: Limits,
         chains: ChainFactory,
         rate: words.SpeechRate,
+        prosody: Prosody | None = None,
     ) -> None:
         self.chain: AudioChain | None = None
         self.lines: list[Line] = []
@@ -116,6 +77,7 @@ class Speech:
         self._facts = facts
         self._chains = chains
         self._rate = rate
+        self._prosody = prosody or Prosody()
         self._rate_hz = 0
         self._timed = 0  # lines[:_timed] have their words
 
@@ -132,11 +94,15 @@ class Speech:
         if segment.pause_ms > 0 and self.chain is not None:
             self.chain.add_silence(segment.pause_ms)
 
-    def begin(self, segment: SegmentLike, request_id: str, voice: str) -> Line:
-        """The segment goes to the engine."""
+    def begin(
+        self, segment: SegmentLike, request_id: str, voice: str, carry_prosody: bool = False
+    ) -> Line:
+        """The segment goes to the engine. `carry_prosody`: the first one continues others'."""
         assert self.making is None and self.chain is not None
         if self.lines and self.lines[-1].voice != voice:
             self.history.clear()
+        elif carry_prosody and not (self.lines or self.history.turns):
+            self.history.adopt(self._prosody, voice)
         line = Line(segment, self.ordinal, len(self.lines), request_id, voice)
         self.ordinal += 1
         self.lines.append(line)
@@ -177,6 +143,7 @@ class Speech:
             spoken = line.segment.spoken
             if line.codes and not truncated:  # a runaway is no model for what follows
                 self.history.add(HistoryTurn(spoken, bytes(line.codes)), line.frames)
+                self.history.store(self._prosody, line.voice)
             line.codes = bytearray()
             self._rate.observe(words.total_weight(spoken), line.frames * self._facts.frame_ms)
         if line.segment.pause_ms > 0:

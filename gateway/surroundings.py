@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.context import SegmenterFactory
+from gateway.history import Prosody
 from gateway.speech import ChainFactory
 from gateway.types import Effect, EngineFacts, Limits
 from gateway.words import SpeechRate
@@ -21,6 +22,7 @@ class Surroundings:
     chains: ChainFactory
     segmenters: SegmenterFactory
     rate: SpeechRate
+    prosody: Prosody
     emit: Callable[[Effect], None]
     next_number: Callable[[], int]
     next_request_id: Callable[[], str]

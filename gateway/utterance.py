@@ -36,7 +36,9 @@ class Utterance:
         self.context = Context(context_id, settings, around.segmenters, now_ms)
         self.generation = generation
         self.playout = Playout(previous)
-        self.speech = Speech(around.facts, around.limits, around.chains, around.rate)
+        self.speech = Speech(
+            around.facts, around.limits, around.chains, around.rate, around.prosody
+        )
         self.egress = Egress(context_id, self.speech, self.playout, generation, self._send)
         self._around = around
         self._barge_in: BargeIn | None = None
@@ -173,13 +175,13 @@ class Utterance:
             self.egress.wake()
             return None
         request_id = self._around.next_request_id()
-        line = self.speech.begin(segment, request_id, settings.voice)
+        line = self.speech.begin(segment, request_id, settings.voice, settings.carry_prosody)
         self._around.emit(
             Submit(
                 request_id=request_id,
                 text=segment.spoken,
                 voice=line.voice,
-                dialogue=f"{self._around.session_id}/{self.id}",
+                dialogue=self._around.session_id,
                 history=self.speech.history.turns,
                 sampling=settings.sampling,
                 priority=priority(self.lead_ms(now_ms)),
@@ -208,9 +210,7 @@ class Utterance:
         It can while the listener has something to hear; an utterance that has not begun fails at
         once, because its client may find room elsewhere.
         """
-        if not self.egress.started or self.frames_of_line:
-            return False
-        if self.lead_ms(now_ms) < RETRY_MS:
+        if not self.egress.started or self.frames_of_line or self.lead_ms(now_ms) < RETRY_MS:
             return False
         self.context.put_back(self.speech.retract())
         self._retry_at_ms = now_ms + RETRY_MS

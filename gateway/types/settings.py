@@ -34,6 +34,7 @@ class ContextSettings:
     lead_ms: int = 1500  # audio is sent at most this far ahead of playback; 0: as it is made
     words: bool = False
     preempt: bool = False  # opening the context interrupts every earlier one
+    carry_prosody: bool = True  # go on in the tone of the context before, if the voice is the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class SettingsPatch:
     lead_ms: int | None = None
     words: bool | None = None
     preempt: bool | None = None
+    carry_prosody: bool | None = None
 
     def over(self, settings: ContextSettings) -> ContextSettings:
         """Return `settings` with what the patch names replaced."""

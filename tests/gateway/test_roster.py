@@ -8,6 +8,7 @@ import pytest
 
 from gateway.context import State
 from gateway.errors import LimitExceededError
+from gateway.history import Prosody
 from gateway.roster import KEPT_OVER, LEAVING_FACTOR, Roster
 from gateway.surroundings import Surroundings
 from gateway.types import ContextSettings, Effect, Limits
@@ -22,6 +23,7 @@ AROUND = Surroundings(
     limits=Limits(),
     chains=FakeChain,
     segmenters=FakeSegmenter,
+    prosody=Prosody(),
     rate=SpeechRate(),
     emit=EFFECTS.append,
     next_number=itertools.count(1).__next__,

@@ -17,6 +17,7 @@ from gateway.types import (
     Flush,
     Flushed,
     Hello,
+    Interrupt,
     Limits,
     Playback,
     SegmentStarted,
@@ -124,6 +125,38 @@ def test_history_is_bounded_and_another_voice_starts_afresh() -> None:
     h.do(Text("c1", "E ee. "))
     h.run(1000)
     assert h.engine.submitted[-1].voice == "other" and h.engine.submitted[-1].history == ()
+
+
+def test_the_tone_is_carried_into_the_next_context_of_the_same_voice() -> None:
+    h = Harness(defaults=settings(lead_ms=0))
+    speak(h, "Hello there. How are you. ")
+    h.run()
+    speak(h, "And on it goes. Still. ", context="c2")
+    h.run()
+    h.do(Configure("c3", SettingsPatch(voice="other")))
+    speak(h, "Another voice. ", context="c3")
+    h.run()
+    h.do(Configure("c4", SettingsPatch(voice="other", carry_prosody=False)))
+    speak(h, "By itself. Really. ", context="c4")
+    h.run()
+    histories = {s.text: [turn.text for turn in s.history] for s in h.engine.submitted}
+    assert histories["And on it goes. "] == ["Hello there. ", "How are you. "]
+    assert histories["Still. "] == ["Hello there. ", "How are you. ", "And on it goes. "]
+    assert histories["Another voice. "] == histories["By itself. "] == []
+    assert histories["Really. "] == ["By itself. "]
+    assert {s.dialogue for s in h.engine.submitted} == {"s-1"}
+
+
+def test_what_was_cut_off_is_no_model_for_the_next_context() -> None:
+    h = Harness(FakeEngine(frame_delay_ms=20.0), defaults=settings(lead_ms=0))
+    speak(h, "First. This one is cut off in the middle. ")
+    h.run(250)
+    h.do(Interrupt("c1"))
+    h.run()
+    speak(h, "Next. ", context="c2")
+    h.run()
+    assert [s.text.split()[0] for s in h.engine.submitted] == ["First.", "This", "Next."]
+    assert [turn.text for turn in h.engine.submitted[-1].history] == ["First. "]
 
 
 def test_a_runaway_is_reported_and_is_no_history() -> None:

@@ -173,6 +173,7 @@ _PLAIN_SETTINGS = (
     "lead_ms",
     "words",
     "preempt",
+    "carry_prosody",
 )
 
 

@@ -73,6 +73,7 @@ class ConfigureShape(MessageShape):
     lead_ms: int | UnsetType = UNSET
     words: bool | UnsetType = UNSET
     preempt: bool | UnsetType = UNSET
+    carry_prosody: bool | UnsetType = UNSET
 
 
 # Where the objects inside a message are, for errors about their fields.
