@@ -110,8 +110,15 @@ class LanguageEngine:
         return [int(token) for token in ids]
 
     def abort(self, request_id: str) -> None:
-        """Ask the scheduler to drop a request; its stream then ends with finish "abort"."""
-        self._engine.tokenizer_manager.abort_request(request_id)
+        """Ask the scheduler to drop a request; its stream then ends with finish "abort".
+
+        Before the scheduler has the request nothing is asked: it would ignore the first word, and
+        SGLang sends no second one. Ask again when the request has made a step.
+        """
+        manager = self._engine.tokenizer_manager
+        state = manager.rid_to_state.get(request_id)
+        if state is not None and state.dispatched:
+            manager.abort_request(request_id)
 
     def kv_tokens(self) -> tuple[int, int]:
         """Size of the KV cache and how much of it running requests hold, as last published."""
