@@ -21,24 +21,29 @@ def with_voices(folder: Path, voices: Mapping[str, tuple[str, float]]) -> Path:
     """A copy of the tiny checkpoint with voices: name -> (transcript, seconds), random codes."""
     checkpoint = folder / "s2-pro-tiny"
     shutil.copytree(TINY, checkpoint)
+    add_voices(checkpoint, voices)
+    return checkpoint
+
+
+def add_voices(checkpoint: Path, voices: Mapping[str, tuple[str, float]]) -> None:
+    """Put voices of random codes beside a checkpoint: name -> (transcript, seconds)."""
     place = checkpoint / "voices"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     for seed, (name, (transcript, seconds)) in enumerate(voices.items()):
         rng = np.random.default_rng(seed)
         frames = round(seconds * FRAMES_PER_S)
         codes = rng.integers(0, CODEBOOK_SIZES, (frames, len(CODEBOOK_SIZES)))
         np.save(place / f"{name}.npy", codes.astype(np.uint16))
         (place / f"{name}.txt").write_text(transcript, encoding="utf-8")
-    return checkpoint
 
 
-def grown(folder: Path, slow_layers: int) -> Path:
-    """A copy of the tiny checkpoint whose slow AR repeats its layers until it has `slow_layers`:
+def grown(source: Path, folder: Path, slow_layers: int) -> Path:
+    """A copy of a tiny checkpoint whose slow AR repeats its layers until it has `slow_layers`:
     the same load as on a machine that is so much slower."""
     from safetensors.torch import load_file, save_file
 
     checkpoint = folder / f"s2-pro-{slow_layers}-layers"
-    shutil.copytree(TINY, checkpoint)
+    shutil.copytree(source, checkpoint)
     config = json.loads((checkpoint / "config.json").read_text())
     have = config["text_config"]["n_layer"]
     config["text_config"]["n_layer"] = slow_layers
@@ -50,8 +55,8 @@ def grown(folder: Path, slow_layers: int) -> Path:
         _PREFIX + f"{layer}.{rest}": tensor.clone()
         for name, tensor in stored.items()
         if name.startswith(_PREFIX)
-        for source, rest in [name.removeprefix(_PREFIX).split(".", 1)]
-        for layer in range(int(source) + have, slow_layers, have)
+        for layer_of_it, rest in [name.removeprefix(_PREFIX).split(".", 1)]
+        for layer in range(int(layer_of_it) + have, slow_layers, have)
     }
     save_file(added, checkpoint / _ADDED)
     index["weight_map"] |= dict.fromkeys(added, _ADDED)

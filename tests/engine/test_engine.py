@@ -172,6 +172,28 @@ async def test_a_seed_gives_the_same_codes_alone_and_in_a_batch(engine: WorkerEn
         assert np.array_equal(codes, alone) == (i % 2 == 0)
 
 
+async def test_styles_draw_alone_as_in_a_mixed_batch(engine: WorkerEngine) -> None:
+    def styled(tag: str, i: int) -> api.SpeechRequest:
+        sampling = api.Sampling(seed=3, max_frames=24, style="omni" if i % 2 else "fish")
+        return api.SpeechRequest(f"style-{tag}-{i}", "Thank you.", sampling=sampling)
+
+    fish, omni = [(await speak(engine, styled("alone", i)))[0] for i in range(2)]
+    assert not np.array_equal(fish, omni)
+    batch = await asyncio.gather(*(speak(engine, styled("batch", i)) for i in range(6)))
+    for i, (codes, _, _) in enumerate(batch):
+        assert np.array_equal(codes, omni if i % 2 else fish)
+
+
+async def test_a_runaway_is_cut_at_what_its_text_can_need(engine: WorkerEngine) -> None:
+    sampling = api.Sampling(seed=1, min_frames=1000)
+    codes, pcm, finished = await speak(
+        engine, api.SpeechRequest("runaway", "Hello", sampling=sampling)
+    )
+    assert finished.reason is api.FinishReason.LENGTH
+    assert finished.frames == len(codes) == 40 + 4 * 5
+    assert len(pcm) == finished.frames * 2048
+
+
 async def test_abort_frees_the_stream_within_two_steps(engine: WorkerEngine) -> None:
     asked = api.SpeechRequest("abort", "A long text. " * 20, sampling=api.Sampling(max_frames=400))
     events = engine.speak(asked)
