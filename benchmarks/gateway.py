@@ -8,7 +8,10 @@ time, so this is the price of everything between text and socket: segments, word
 Opus, pacing, barge-in. Expectation: at least half as many sessions as the bare server. Needs two
 cores, one for the server and one for the load; what else runs on them makes both servers look
 worse, and `starved_share` says how much they did: figures mean something where it is near 0. The
-CPU time per packet suffers less from that: `cost_ratio` is the bare server's over the gateway's.
+CPU time per packet suffers less: `cost_ratio` is the bare server's over the gateway's. The bare
+server's packets are ready; making one (`sound_us_per_packet`: resampling, seams, Opus, measured
+alone) is work that no gateway is spared, so `cost_ratio_limit` is what a gateway that adds nothing
+to it would reach, and `cost_ratio_without_sound` leaves the work out.
 """
 
 from __future__ import annotations
@@ -19,12 +22,13 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 
 import uvloop
 
 from benchmarks.gateway_load import Level, measure, text_frame
-from benchmarks.gateway_servers import LEAD_MS, speech_text
+from benchmarks.gateway_servers import LEAD_MS, ready_frames, speech_text
 from benchmarks.report import Spread, finish, say
 
 LIMIT_MS = 10.0
@@ -77,6 +81,15 @@ async def hold(kind: str, server_core: int) -> list[Level]:
         await process.wait()
 
 
+def sound_us_per_packet() -> float:
+    """CPU time from the engine's PCM to an Opus packet behind its header."""
+    text = speech_text(10.0)
+    ready_frames(text)
+    start_s = time.process_time()
+    frames = ready_frames(text)
+    return 1e6 * (time.process_time() - start_s) / len(frames)
+
+
 def best(levels: list[Level]) -> Level:
     """The most sessions that were held; the smallest level tried if none was."""
     held = [level for level in levels if level.lateness_p99_ms < LIMIT_MS]
@@ -92,6 +105,8 @@ async def main() -> None:
     if len(cores) < 2:
         raise SystemExit(f"expected two cores, got {len(cores)}")
     os.sched_setaffinity(0, {cores[1]})
+    sound_us = min(sound_us_per_packet() for _ in range(5))
+    say(f"making a packet takes {sound_us:.0f} us")
     found: dict[str, list[Level]] = {"bare": [], "gateway": []}
     for _ in range(rounds):
         for kind, levels in found.items():
@@ -111,6 +126,9 @@ async def main() -> None:
         us_per_packet=cost_us["gateway"],
         bare_us_per_packet=cost_us["bare"],
         cost_ratio=round(cost_us["bare"] / cost_us["gateway"], 3),
+        sound_us_per_packet=round(sound_us, 1),
+        cost_ratio_limit=round(cost_us["bare"] / (cost_us["bare"] + sound_us), 3),
+        cost_ratio_without_sound=round(cost_us["bare"] / (cost_us["gateway"] - sound_us), 3),
         load_average=os.getloadavg()[0],
         best={kind: [asdict(level) for level in levels] for kind, levels in found.items()},
     )

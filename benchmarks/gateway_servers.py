@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -63,13 +64,18 @@ def ready_frames(text: str) -> list[bytes]:
     count = FakeEngine(ENGINE).frame_count(text)
     for i in range(count):
         char = text[i * len(text) // count]
-        chain.push(tone(char, ENGINE.frame_samples, ENGINE.sample_rate_hz).tobytes())
+        chain.push(_tone(char))
         while (packet := chain.pull()) is not None:
             event = Audio("c", 1, 0, len(frames), packet.start_samples, packet.payload)
             frame = encode(event)
             assert isinstance(frame, bytes)
             frames.append(frame)
     return frames
+
+
+@functools.cache
+def _tone(char: str) -> bytes:
+    return tone(char, ENGINE.frame_samples, ENGINE.sample_rate_hz).tobytes()
 
 
 def bare_app(frames: list[bytes]) -> Starlette:

@@ -31,7 +31,7 @@ from gateway.metrics import Metrics
 from gateway.outbox import Outbox
 from gateway.resumable import resumption_of
 from gateway.service import Service
-from gateway.transport import HANG_UP, HangUp
+from gateway.transport import HANG_UP, SEND_ALL, HangUp, SendAll
 from gateway.types import Event, Failed
 
 log = logging.getLogger(__name__)
@@ -181,12 +181,11 @@ async def _read(
 
 async def _write(websocket: WebSocket, sink: StreamSink) -> None:
     """Send what is queued, in order; then close as asked."""
+    send_all: SendAll = getattr(websocket.state, SEND_ALL)
     try:
-        while (frame := await sink.outbox.take()) is not None:
-            if isinstance(frame, bytes):
-                await websocket.send_bytes(frame)
-            else:
-                await websocket.send_text(frame)
+        while batch := await sink.outbox.take_batch():
+            if not await send_all(batch):
+                return
         if sink.closing is not None:
             await websocket.close(*sink.closing)
     except (WebSocketDisconnect, GatewayError):

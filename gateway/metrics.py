@@ -46,15 +46,16 @@ class Metrics:
             buckets=_FIRST_AUDIO_BUCKETS_S,
             registry=self.registry,
         )
+        self._packets = self._bytes = 0  # since the counters were last read
         self._engine = gauge("engine_requests", "Requests in the engine", ("state",))
         self._engine_slots = gauge("engine_free_slots", "Streams the engine could still take")
         self._engine_frames = gauge("engine_frames_made", "Frames since the engine started")
 
     def observe(self, event: Event) -> None:
         """Count one event."""
-        if isinstance(event, Audio):
-            self.packets_total.inc()
-            self.bytes_total.inc(len(event.payload))
+        if isinstance(event, Audio):  # by far the most: counted when somebody looks
+            self._packets += 1
+            self._bytes += len(event.payload)
         elif isinstance(event, Done):
             self._done(event)
         elif isinstance(event, Interrupted):
@@ -76,6 +77,9 @@ class Metrics:
 
     def render(self, engine: EngineStats | None) -> bytes:
         """The page that Prometheus reads."""
+        self.packets_total.inc(self._packets)
+        self.bytes_total.inc(self._bytes)
+        self._packets = self._bytes = 0
         if engine is not None:
             self._engine.labels("running").set(engine.running)
             self._engine.labels("waiting").set(engine.waiting)

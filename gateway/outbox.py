@@ -15,6 +15,8 @@ from typing import Generic, TypeVar
 
 from gateway.errors import SlowClientError
 
+BATCH_BYTES = 16 * 1024
+
 M = TypeVar("M", bound="bytes | str")
 
 
@@ -68,20 +70,39 @@ class Outbox(Generic[M]):
 
     async def take(self) -> M | None:
         """The next message, or None when the outbox is closed and empty."""
+        if not await self._filled():
+            return None
+        message = self._messages.popleft()
+        self._taken(len(message))
+        return message
+
+    async def take_batch(self) -> list[M]:
+        """What there is, up to about `BATCH_BYTES`; nothing when the outbox is closed and empty."""
+        batch: list[M] = []
+        size = 0
+        if await self._filled():
+            while self._messages and size < BATCH_BYTES:
+                batch.append(self._messages.popleft())
+                size += len(batch[-1])
+            self._taken(size)
+        return batch
+
+    async def _filled(self) -> bool:
         while not self._messages:
             if self._closed:
-                return None
+                return False
             self._ready.clear()
             await self._ready.wait()
-        message = self._messages.popleft()
-        self._bytes -= len(message)
+        return True
+
+    def _taken(self, size: int) -> None:
+        self._bytes -= size
         if self._bytes <= self._low:
             self._room.set()
             if self._watchdog is not None:
                 self._watchdog.cancel()
                 self._watchdog = None
                 self._on_writable(True)
-        return message
 
     async def room_for_replies(self) -> None:
         """Wait while the client owes us reading."""

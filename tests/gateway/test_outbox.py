@@ -148,3 +148,28 @@ async def test_closing_wakes_whoever_waits(discard: bool) -> None:
     watched.box.close(discard)
     assert await taking is None
     await watched.box.room_for_replies()
+
+
+async def test_a_batch_is_what_there_is_up_to_a_size() -> None:
+    w = Watched()
+    for message in (b"a", b"b" * 40, b"c"):
+        w.box.put(message)
+    assert await w.box.take_batch() == [b"a", b"b" * 40, b"c"]
+    assert w.box.pending_bytes == 0
+    waiting = asyncio.create_task(w.box.take_batch())
+    await asyncio.sleep(0)
+    w.box.put(b"d")
+    assert await waiting == [b"d"]
+    w.box.close()
+    assert await w.box.take_batch() == []
+
+
+async def test_a_batch_is_bounded_and_lets_sound_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.outbox.BATCH_BYTES", 60)
+    w = Watched()
+    for _ in range(3):
+        w.box.put(bytes(50))
+    assert w.writable == [False]
+    assert await w.box.take_batch() == [bytes(50)] * 2
+    assert w.writable == [False, True]
+    assert await w.box.take_batch() == [bytes(50)]

@@ -460,3 +460,21 @@ def test_urgency_falls_as_the_lead_grows() -> None:
     urgencies = [s.priority for s in h.engine.submitted if isinstance(s, Submit)]
     assert urgencies[0] == 100 and urgencies[-1] == 0
     assert urgencies == sorted(urgencies, reverse=True)
+
+
+@pytest.mark.parametrize(("lead_ms", "group"), [(200, 1), (640, 2), (1500, 4)])
+def test_packets_leave_in_groups_that_keep_the_lead(lead_ms: int, group: int) -> None:
+    h = Harness(FakeEngine(frame_delay_ms=1.0), defaults=settings(lead_ms=lead_ms))
+    speak(h, "A sentence of some length, which goes on and on until it ends. " * 4)
+    h.run()
+    packets = h.audio("c1")
+    first_ms = packets[0][0]
+    ahead = [(p.sequence + 1) * 20.0 - (at - first_ms) for at, p in packets]
+    assert max(ahead) <= lead_ms
+    paced = [
+        (at, lead) for (at, _), lead in zip(packets, ahead, strict=True) if at > first_ms + 300
+    ]
+    assert len(paced) > 50
+    assert min(lead for _, lead in paced[:-group]) >= lead_ms * 15 / 16 - 20.0
+    times = [at for at, _ in paced[: len(paced) // group * group]]
+    assert len(set(times)) <= len(times) / group + 2
