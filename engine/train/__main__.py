@@ -93,20 +93,6 @@ def voices(
 
 
 @app.command()
-def heads(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint in the S2-Pro layout.")],
-    recordings: Annotated[Path, typer.Argument(help="name.wav, name.txt and name.json (words).")],
-    best: Annotated[int, typer.Option(help="How many heads to name.")] = 4,
-) -> None:
-    """Find the attention heads that follow the text, for voice_gateway.alignment_heads."""
-    from engine.checkpoint import Checkpoint
-    from engine.train.heads import score_heads
-
-    for score in score_heads(Checkpoint.open(checkpoint), recordings)[:best]:
-        print(f"layer {score.layer} head {score.head}: {score.share:.1%} of the frames")
-
-
-@app.command()
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint in the S2-Pro layout.")],
     recordings: Annotated[Path, typer.Argument(help="Folder of name.wav + name.txt.")],

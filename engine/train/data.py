@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -50,11 +50,22 @@ def framed(utterance: Utterance, frame_samples: int, rate_hz: int) -> Framed:
     return Framed(utterance, tokens, anchors)
 
 
-def load_corpus(paths: Sequence[Path], frame_samples: int, rate_hz: int) -> list[Framed]:
-    """Read shards, in order."""
+def load_corpus(
+    paths: Sequence[Path], frame_samples: int, rate_hz: int, sound: bool = True
+) -> list[Framed]:
+    """Read shards, in order; without `sound` the samples, gigabytes of them, are let go."""
+
+    def load(path: Path) -> list[Framed]:
+        items = [framed(u, frame_samples, rate_hz) for u in read_shard(path)]
+        return items if sound else [replace(i, utterance=silent(i.utterance)) for i in items]
+
     with ThreadPoolExecutor(2) as pool:
-        shards = pool.map(read_shard, paths)
-        return [framed(u, frame_samples, rate_hz) for shard in shards for u in shard]
+        return [item for shard in pool.map(load, paths) for item in shard]
+
+
+def silent(utterance: Utterance) -> Utterance:
+    """An utterance without its samples, and without what it shares with its shard."""
+    return replace(utterance, samples=np.zeros(0, np.int16), ends=utterance.ends.copy())
 
 
 class Crops:

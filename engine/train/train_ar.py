@@ -84,7 +84,7 @@ def train_ar(
 ) -> None:
     """Train until the budget is used up; resumes from `folder`."""
     optimiser = torch.optim.AdamW(
-        model.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.02
+        model.parameters(), plan.rate, betas=(0.9, 0.98), weight_decay=0.02, fused=True
     )
     run = Run(folder, {"model": model, "optimiser": optimiser}, plan.budget_s, report_every_s=60.0)
     generator = torch.Generator().manual_seed(seed + run.step)

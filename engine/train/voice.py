@@ -88,8 +88,8 @@ class VoiceProject:
             raise FileNotFoundError(f"{self.work / 'corpus'}: expected shards, found none")
         return paths
 
-    def _load(self, paths: list[Path]) -> list[Framed]:
-        return load_corpus(paths, self.frame_samples, self.rate_hz)
+    def _load(self, paths: list[Path], sound: bool = True) -> list[Framed]:
+        return load_corpus(paths, self.frame_samples, self.rate_hz, sound)
 
     def maker(self) -> CodeMaker:
         """The code maker, with its trained weights where there are any."""
@@ -127,7 +127,9 @@ class VoiceProject:
             os.replace(part, target)
             print(f"[encode] {path.name}", flush=True)
 
-    def coded(self, limit: int | None = None) -> tuple[list[Framed], list[np.ndarray]]:
+    def coded(
+        self, limit: int | None = None, sound: bool = True
+    ) -> tuple[list[Framed], list[np.ndarray]]:
         """The part of the corpus that has codes (its first `limit` shards), and the codes."""
         paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()][
             :limit
@@ -136,7 +138,7 @@ class VoiceProject:
         for path in paths:
             with np.load(self.work / "codes" / path.name) as data:
                 codes += np.split(data["codes"], np.cumsum(data["frames"])[:-1])
-        return self._load(paths), codes
+        return self._load(paths, sound), codes
 
     def decoder(self) -> WaveDecoder:
         """A decoder whose vectors are the code maker's books."""
@@ -167,7 +169,7 @@ class VoiceProject:
 
     def ar(self) -> None:
         """Train the Dual-AR."""
-        corpus, codes = self.coded()
+        corpus, codes = self.coded(sound=False)
         codec = self.config.codec
         builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
         torch.manual_seed(3)

@@ -37,6 +37,18 @@ def test_frames_of_silence_before_the_first_phone_are_silent() -> None:
     assert item.anchors[middle] == phones.anchor(item.utterance.tokens[item.frame_token[middle]])
 
 
+def test_a_corpus_without_sound_is_the_same_but_for_the_samples(tmp_path: Path) -> None:
+    paths = [tmp_path / "shard_0000.npz"]
+    write_shard(paths[0], [tone_utterance(seed) for seed in range(3)])
+    whole = load_corpus(paths, FRAME_SAMPLES, RATE_HZ)
+    for a, b in zip(whole, load_corpus(paths, FRAME_SAMPLES, RATE_HZ, sound=False), strict=True):
+        assert a.utterance.tokens == b.utterance.tokens
+        assert np.array_equal(a.utterance.ends, b.utterance.ends)
+        assert np.array_equal(a.frame_token, b.frame_token)
+        assert np.array_equal(a.anchors, b.anchors)
+        assert not len(b.utterance.samples)
+
+
 def test_crops_hold_matching_sound_and_anchors(tmp_path: Path) -> None:
     write_shard(tmp_path / "shard_0000.npz", [tone_utterance(seed) for seed in range(3)])
     corpus = load_corpus([tmp_path / "shard_0000.npz"], FRAME_SAMPLES, RATE_HZ)

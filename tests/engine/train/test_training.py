@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from engine.frontend.phones import ANCHORS
 from engine.train.code_maker import CodeMaker
 from engine.train.config import VoiceConfig
 from engine.train.data import Framed, framed
-from engine.train.dual_ar import DualAR
+from engine.train.dual_ar import DualAR, causal_attention
 from engine.train.generate import Drawing, Speaker, draw
 from engine.train.mixture import Mixture, MixturePlan
 from engine.train.run import Run, schedule
@@ -114,6 +115,14 @@ def test_the_ar_learns_to_read(config: VoiceConfig, corpus: list[Framed]) -> Non
         seen.append({name: value.item() for name, value in parts.items()})
     assert np.mean([s["semantic"] for s in seen[-5:]]) < 0.6 * seen[0]["semantic"]
     assert np.mean([s["guide"] for s in seen[-5:]]) < 0.7 * seen[0]["guide"]
+
+
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_attention_by_plain_products_is_attention(kv_heads: int) -> None:
+    q = torch.randn(2, 4, 9, 8)
+    k, v = torch.randn(2, kv_heads, 9, 8), torch.randn(2, kv_heads, 9, 8)
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    assert torch.allclose(causal_attention(q, k, v), expected, atol=1e-6)
 
 
 def test_attention_on_the_spoken_token_costs_nothing() -> None:

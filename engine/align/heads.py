@@ -1,6 +1,6 @@
 """Find the attention heads of a checkpoint that follow the text, from recordings with known timing.
 
-    python -m engine.train heads CHECKPOINT RECORDINGS
+    python -m engine.align CHECKPOINT RECORDINGS
 
 Beside `name.wav` and `name.txt` lies `name.json`: a list of words, each
 {"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}; `start` and `end` are characters of the text.
@@ -10,11 +10,11 @@ The best heads go into `voice_gateway.alignment_heads` of config.json.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ class HeadScore:
     layer: int
     head: int
     share: float
+
+
+def read_words(path: Path) -> list[TimedWord]:
+    """Words of a recording. Raises FileNotFoundError, and ValueError on anything else than they."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=list[TimedWord])
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path}: expected a list of words with their times: {error}") from None
 
 
 def word_of_frame(words: Sequence[TimedWord], frames: int, frame_s: float) -> NDArray[np.int64]:
@@ -104,7 +112,7 @@ def score_heads(checkpoint: Checkpoint, folder: Path) -> list[HeadScore]:
     right = np.zeros((config.n_layer, config.n_head))
     total = 0
     for path, text in pairs(folder):
-        words = [TimedWord(**word) for word in json.loads(path.with_suffix(".json").read_text())]
+        words = read_words(path.with_suffix(".json"))
         codes = encoder.encode(*read_wav(path))
         sounding = word_of_frame(words, len(codes), frame_s)
         tokens = word_of_token(words, tokenizer.encode_spans(text)[1])

@@ -6,15 +6,24 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
+from engine.align.__main__ import main
+from engine.align.heads import (
+    TimedWord,
+    looks,
+    read_words,
+    score_heads,
+    word_of_frame,
+    word_of_token,
+)
 from engine.checkpoint import Checkpoint
 from engine.prompt import PromptBuilder
 from engine.tokenizer import load_tokenizer
 from engine.train.config import VoiceConfig
 from engine.train.dual_ar import DualAR
 from engine.train.export import write_checkpoint
-from engine.train.heads import TimedWord, looks, score_heads, word_of_frame, word_of_token
 from engine.train.wav import write_wav
 from engine.train.wave_decoder import WaveDecoder
 from engine.train.wave_encoder import WaveEncoder
@@ -57,9 +66,7 @@ def test_a_head_looks_where_its_scores_are_greatest(config: VoiceConfig, tmp_pat
     assert torch.equal(scores[at : at + 6, start:end].argmax(-1), seen[1, 3])
 
 
-def test_all_heads_are_scored_and_the_best_comes_first(config: VoiceConfig, tmp_path: Path) -> None:
-    checkpoint = _checkpoint(config, tmp_path / "voice")
-    folder = tmp_path / "recordings"
+def _recordings(folder: Path) -> Path:
     folder.mkdir()
     write_wav(folder / "a.wav", np.zeros(2000, np.float32), 4000)
     (folder / "a.txt").write_text("Hello there.")
@@ -67,7 +74,39 @@ def test_all_heads_are_scored_and_the_best_comes_first(config: VoiceConfig, tmp_
         {"start_s": w.start_s, "end_s": w.end_s, "start": w.start, "end": w.end} for w in WORDS
     ]
     (folder / "a.json").write_text(json.dumps(words))
-    scores = score_heads(checkpoint, folder)
+    return folder
+
+
+def test_all_heads_are_scored_and_the_best_comes_first(config: VoiceConfig, tmp_path: Path) -> None:
+    checkpoint = _checkpoint(config, tmp_path / "voice")
+    scores = score_heads(checkpoint, _recordings(tmp_path / "recordings"))
     assert len(scores) == 8
     assert [s.share for s in scores] == sorted((s.share for s in scores), reverse=True)
     assert all(0 <= s.share <= 1 for s in scores)
+
+
+def test_the_command_prints_what_belongs_into_the_configuration(
+    config: VoiceConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = _checkpoint(config, tmp_path / "voice")
+    recordings = _recordings(tmp_path / "recordings")
+    main(checkpoint.path, recordings, best=2)
+    *rows, last = capsys.readouterr().out.splitlines()
+    best = score_heads(checkpoint, recordings)[:2]
+    assert len(rows) == 2
+    assert json.loads(last) == {
+        "voice_gateway": {"alignment_heads": [[score.layer, score.head] for score in best]}
+    }
+
+
+@pytest.mark.parametrize("text", ["", "{}", '[{"start_s": 0.1}]', '[{"start_s": "a"}]'])
+def test_broken_word_times_are_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"a\.json: expected a list of words"):
+        read_words(path)
+
+
+def test_a_missing_checkpoint_ends_the_command_with_a_line(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="nowhere"):
+        main(tmp_path / "nowhere", tmp_path)
