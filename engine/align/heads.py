@@ -76,10 +76,12 @@ def word_of_token(words: Sequence[TimedWord], spans: Sequence[Span]) -> NDArray[
 
 
 @torch.no_grad()
-def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
-    """The text token that each head looks at most while it makes each frame.
+def scores(
+    model: DualAR, prompt: Prompt, codes: NDArray[np.uint16], layers: Sequence[int]
+) -> list[Tensor]:
+    """What each head makes of each text token at the step that makes a frame, teacher-forced.
 
-    codes [T, books]; int64 [layers, heads, T], counted from the start of `prompt.text_span`.
+    codes [T, books]; for every layer [heads, T, text tokens], before the softmax.
     """
     config = model.config
     frames = codes[:, 0].astype(np.int64) + config.semantic_start_token_id
@@ -87,18 +89,42 @@ def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
     table = np.zeros((ids.shape[1], codes.shape[1]), np.int64)
     table[prompt.code_positions()] = prompt.codes
     table[len(prompt.input_ids) :] = codes
-    layers = config.text_config.n_layer
     x = model.embed(ids, torch.from_numpy(table)[None])
-    guides = model.slow(x, watch=frozenset(range(layers))).guides
+    guides = model.slow(x, watch=frozenset(layers)).guides
     start, end = prompt.text_span
     first = len(prompt.input_ids) - 1  # this position makes frame 0
     found = []
-    for layer in range(layers):
+    for layer in layers:
         q, k = guides[layer]
         keys = k[0].repeat_interleave(q.shape[1] // k.shape[1], 0)[:, start:end]
         queries = q[0, :, first : first + len(codes)]
-        found.append((queries @ keys.transpose(-1, -2)).argmax(-1))
-    return torch.stack(found)
+        found.append(queries @ keys.transpose(-1, -2) * q.shape[-1] ** -0.5)
+    return found
+
+
+def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
+    """The text token that each head looks at most while it makes each frame.
+
+    codes [T, books]; int64 [layers, heads, T], counted from the start of `prompt.text_span`.
+    """
+    layers = range(model.config.text_config.n_layer)
+    return torch.stack([score.argmax(-1) for score in scores(model, prompt, codes, layers)])
+
+
+def followed(
+    model: DualAR,
+    prompt: Prompt,
+    codes: NDArray[np.uint16],
+    heads: Sequence[tuple[int, int]],
+) -> list[int]:
+    """The text token of each frame by these heads together, as the engine tells it: the one with
+    the greatest attention, summed over the heads.
+    """
+    layers = sorted({layer for layer, _ in heads})
+    by_layer = dict(zip(layers, scores(model, prompt, codes, layers), strict=True))
+    weights = sum(by_layer[layer][head].softmax(-1) for layer, head in heads)
+    assert isinstance(weights, Tensor)
+    return weights.argmax(-1).tolist()
 
 
 def score_heads(checkpoint: Checkpoint, folder: Path) -> list[HeadScore]:

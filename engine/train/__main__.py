@@ -93,6 +93,18 @@ def voices(
 
 
 @app.command()
+def recordings(
+    folder: Annotated[Path, typer.Argument(help="Where name.wav, name.txt and name.json go.")],
+    rate_hz: Annotated[int, typer.Option(help="Rate of the recordings.")] = 22050,
+) -> None:
+    """Record the evaluation sentences in the teacher's voice, with the time of every word."""
+    from engine.train.evaluate import all_sentences
+    from engine.train.recordings import make_recordings
+
+    print(f"{len(make_recordings(folder, all_sentences(), rate_hz))} recordings in {folder}")
+
+
+@app.command()
 def finetune(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint in the S2-Pro layout.")],
     recordings: Annotated[Path, typer.Argument(help="Folder of name.wav + name.txt.")],

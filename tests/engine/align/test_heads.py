@@ -12,6 +12,7 @@ import torch
 from engine.align.__main__ import main
 from engine.align.heads import (
     TimedWord,
+    followed,
     looks,
     read_words,
     score_heads,
@@ -19,6 +20,7 @@ from engine.align.heads import (
     word_of_token,
 )
 from engine.checkpoint import Checkpoint
+from engine.models.alignment import Alignment
 from engine.prompt import PromptBuilder
 from engine.tokenizer import load_tokenizer
 from engine.train.config import VoiceConfig
@@ -64,6 +66,31 @@ def test_a_head_looks_where_its_scores_are_greatest(config: VoiceConfig, tmp_pat
     scores = q[0, 3] @ k[0, 1].T  # query heads 2 and 3 share key head 1
     at = len(prompt.input_ids) - 1
     assert torch.equal(scores[at : at + 6, start:end].argmax(-1), seen[1, 3])
+
+
+def test_heads_together_are_followed_as_the_engine_follows_them(
+    config: VoiceConfig, tmp_path: Path
+) -> None:
+    checkpoint = _checkpoint(config, tmp_path / "voice")
+    prompt = PromptBuilder(load_tokenizer(checkpoint), checkpoint).build("Hello there.")
+    codes = np.random.default_rng(0).integers(0, 20, (6, 3)).astype(np.uint16)
+    model = DualAR(config.model).eval()
+    heads = [(1, 3), (0, 2), (1, 0)]
+    alignment = Alignment(heads, 4, 2)
+    tokens = codes[:, 0].astype(int) + config.model.semantic_start_token_id
+    ids = torch.tensor([[*prompt.input_ids, *tokens.tolist()]])
+    table = torch.zeros(1, ids.shape[1], 3, dtype=torch.long)
+    table[0, len(prompt.input_ids) :] = torch.from_numpy(codes.astype(np.int64))
+    start, end = prompt.text_span
+    at = len(prompt.input_ids) - 1
+    inside = torch.ones(6, end - start, dtype=torch.bool)
+    weights = torch.zeros(6, end - start)
+    with torch.no_grad():
+        guides = model.slow(model.embed(ids, table), watch=frozenset({0, 1})).guides
+    for layer, (q, k) in guides.items():
+        keys = k[0].transpose(0, 1)[None, start:end].expand(6, -1, -1, -1)
+        weights += alignment.weights(layer, q[0, :, at : at + 6].transpose(0, 1), keys, inside)
+    assert followed(model, prompt, codes, heads) == weights.argmax(-1).tolist()
 
 
 def _recordings(folder: Path) -> Path:
