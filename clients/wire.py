@@ -81,13 +81,17 @@ class Configured(_Event, frozen=True, tag="configured"):
 
 
 class Started(_Event, frozen=True, tag="started"):
-    """Audio follows; `number` tags its frames. Drop `pre_skip_samples` after decoding."""
+    """Audio follows; `number` tags its frames. Drop `pre_skip_samples` after decoding.
+
+    The first `crossfade_ms` are faded in, to be played over the end of the context before it.
+    """
 
     context: str
     number: int
     generation: int
     format: AudioFormat
     pre_skip_samples: int = 0
+    crossfade_ms: float = 0.0
 
 
 class SegmentStarted(_Event, frozen=True, tag="segment"):

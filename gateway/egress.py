@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.joint import Joint
 from gateway.playout import Playout
 from gateway.speech import Line, Speech
 from gateway.types import (
@@ -47,7 +48,13 @@ class Egress:
     """The sending side of one context."""
 
     def __init__(
-        self, context_id: str, speech: Speech, playout: Playout, generation: int, sink: Sink
+        self,
+        context_id: str,
+        speech: Speech,
+        playout: Playout,
+        joint: Joint,
+        generation: int,
+        sink: Sink,
     ) -> None:
         self.number = 0  # tags the binary frames; 0 until started
         self.pre_skip_samples = 0  # known when started
@@ -61,6 +68,7 @@ class Egress:
         self._id = context_id
         self._speech = speech
         self._playout = playout
+        self._joint = joint
         self._sink = sink
         self._flushes: deque[FlushMark] = deque()
         self._timed: deque[Line] = deque()  # with word times, not yet announced
@@ -122,11 +130,13 @@ class Egress:
                 break
             if self._dry:
                 self._let_rest_out()
+            if not self.started and (chain := self._speech.chain) is not None:
+                chain.fade_in(self._joint.overlap_ms(now_ms))
             packet = self._pull()
             if packet is None:
                 continue  # starved now: perhaps the rest is to be let out
             if not self.started:
-                self._start(settings, next_number())
+                self._start(settings, next_number(), now_ms)
             self._send(packet, self._is_last(), now_ms)
             sent = True
         return sent
@@ -201,6 +211,8 @@ class Egress:
             packets = chain.fade_out()
         for i, packet in enumerate(packets):
             self._send(packet, i == len(packets) - 1, now_ms)
+        if chain is not None and packets:
+            self._joint.leave(chain.faded_ms, self._playout.lead_ms(now_ms), now_ms)
         self._dry = True
         self._flushes.clear()
 
@@ -228,13 +240,16 @@ class Egress:
         chain = self._speech.chain
         return self._speech.finished and chain is not None and not chain.buffered_samples
 
-    def _start(self, settings: ContextSettings, number: int) -> None:
+    def _start(self, settings: ContextSettings, number: int, now_ms: float) -> None:
         chain = self._speech.chain
         assert chain is not None
         self.number = number
         self.pre_skip_samples = chain.pre_skip_samples
+        overlap_ms = self._joint.overlap_ms(now_ms)
+        self._joint.close()
+        pre_skip = self.pre_skip_samples
         self._sink(
-            Started(self._id, number, self.generation, settings.format, self.pre_skip_samples)
+            Started(self._id, number, self.generation, settings.format, pre_skip, overlap_ms)
         )
 
     def _send(self, packet: Packet, last: bool, now_ms: float) -> None:

@@ -17,6 +17,7 @@ from gateway.context import SegmenterFactory
 from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
 from gateway.history import Prosody
 from gateway.hold import Hold, rewind
+from gateway.joint import Joint
 from gateway.requests import Requests
 from gateway.roster import Roster
 from gateway.schedule import choose, choose_unsent
@@ -62,6 +63,7 @@ class Session:
             segmenters=segmenter_factory,
             rate=SpeechRate(),
             prosody=Prosody(),
+            joint=Joint(),
             emit=self._emit,
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gateway.context import SegmenterFactory
 from gateway.history import Prosody
+from gateway.joint import Joint
 from gateway.speech import ChainFactory
 from gateway.types import Effect, EngineFacts, Limits
 from gateway.words import SpeechRate
@@ -23,6 +24,7 @@ class Surroundings:
     segmenters: SegmenterFactory
     rate: SpeechRate
     prosody: Prosody
+    joint: Joint
     emit: Callable[[Effect], None]
     next_number: Callable[[], int]
     next_request_id: Callable[[], str]

@@ -39,7 +39,8 @@ class Utterance:
         self.speech = Speech(
             around.facts, around.limits, around.chains, around.rate, around.prosody
         )
-        self.egress = Egress(context_id, self.speech, self.playout, generation, self._send)
+        joint = around.joint
+        self.egress = Egress(context_id, self.speech, self.playout, joint, generation, self._send)
         self._around = around
         self._barge_in: BargeIn | None = None
         self._retry_at_ms: float | None = None
@@ -229,8 +230,7 @@ class Utterance:
         """Cut text that has waited long enough; ask the engine again."""
         if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
             self._retry_at_ms = None
-        deadline_ms = self.context.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
+        if (text_ms := self.context.next_deadline_ms()) is not None and text_ms <= now_ms:
             self.context.tick(self.lead_ms(now_ms), now_ms)
 
     def deadlines_ms(self, sending: bool) -> list[float]:

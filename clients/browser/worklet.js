@@ -2,11 +2,12 @@
 
 const START_SAMPLES = 0.06 * sampleRate; // wait for so much, or for the end, before starting
 const REPORT_SAMPLES = 0.04 * sampleRate;
-const FADE_SAMPLES = Math.round(0.008 * sampleRate);
+const FADE_SAMPLES = Math.round(0.01 * sampleRate);
 
 class Playback extends AudioWorkletProcessor {
   constructor() {
     super();
+    this.tail = new Float32Array(0); // the faded end of what was cut off, not yet played
     this.reset(0);
     this.port.onmessage = (event) => this.obey(event.data);
   }
@@ -22,21 +23,41 @@ class Playback extends AudioWorkletProcessor {
     this.running = false;
     this.ended = false;
     this.over = false;
-    this.fade = 0; // samples of fading left; then silence
   }
 
   obey(message) {
     if (message.type === "begin") {
-      this.reset(message.id);
+      this.cut(message.id);
     } else if (message.type === "pcm") {
       this.chunks.push(message.samples);
       this.queued += message.samples.length;
     } else if (message.type === "end") {
       this.ended = true;
     } else if (message.type === "stop") {
-      this.fade = this.running ? FADE_SAMPLES : 0;
-      if (!this.fade) this.reset(0);
+      this.cut(0);
     }
+  }
+
+  // What comes next is mixed over a short fade of what was playing.
+  cut(id) {
+    const count = this.running ? Math.min(FADE_SAMPLES, this.queued) : 0;
+    const tail = new Float32Array(Math.max(count, this.tail.length));
+    tail.set(this.tail);
+    for (let i = 0; i < count; i++) {
+      tail[i] += this.next() * (0.5 + 0.5 * Math.cos((Math.PI * (i + 0.5)) / count));
+    }
+    this.tail = tail;
+    this.reset(id);
+  }
+
+  next() {
+    const sample = this.chunks[0][this.offset++];
+    if (this.offset === this.chunks[0].length) {
+      this.chunks.shift();
+      this.offset = 0;
+    }
+    this.queued--;
+    return sample;
   }
 
   process(inputs, outputs) {
@@ -45,6 +66,7 @@ class Playback extends AudioWorkletProcessor {
       this.running = true;
     }
     if (this.running) this.fill(output);
+    if (this.tail.length > 0) this.mixTail(output);
     if (this.ended && this.queued === 0) this.finish();
     if (this.played - this.reportedAt >= REPORT_SAMPLES) this.report();
     return true;
@@ -56,23 +78,15 @@ class Playback extends AudioWorkletProcessor {
         if (!this.ended) this.runDry();
         return;
       }
-      let sample = this.chunks[0][this.offset++];
-      if (this.offset === this.chunks[0].length) {
-        this.chunks.shift();
-        this.offset = 0;
-      }
-      this.queued--;
-      if (this.fade > 0) {
-        sample *= this.fade / FADE_SAMPLES;
-        if (--this.fade === 0) {
-          output[i] = sample;
-          this.reset(0);
-          return;
-        }
-      }
-      output[i] = sample;
+      output[i] = this.next();
       this.played++;
     }
+  }
+
+  mixTail(output) {
+    const count = Math.min(this.tail.length, output.length);
+    for (let i = 0; i < count; i++) output[i] += this.tail[i];
+    this.tail = this.tail.subarray(count);
   }
 
   runDry() {

@@ -17,11 +17,11 @@ from gateway.audio.constants import (
     scale_position,
 )
 from gateway.audio.encode import PacketEncoder, make_encoder
-from gateway.audio.fifo import SampleFifo
+from gateway.audio.fifo import EMPTY, SampleFifo
 from gateway.audio.pcm import from_bytes
 from gateway.audio.resample import Resampler
 from gateway.audio.speed import Stretcher, check_speed, stretched_position
-from gateway.audio.splice import rising
+from gateway.audio.splice import complement, rising
 from gateway.audio.stitch import Stitcher
 from gateway.types import AudioFormat, Packet
 
@@ -60,6 +60,8 @@ class Chain:
         self._end: int | None = None  # of all sound that a decoder will put out
         self._gain = self._target_gain = 1.0
         self._fade_samples = samples_of(FADE_OUT_MS, self._out_hz)
+        self._faded_samples = 0
+        self._fade_in = EMPTY  # gains of the first samples, while there are any
         tail = self._frame_samples - self._encoder.pre_skip_samples
         self._ramp_samples = min(samples_of(GAIN_RAMP_MS, self._out_hz), tail)
         self.set_speed(speed)
@@ -80,6 +82,11 @@ class Chain:
     def position_samples(self) -> int:
         """Samples at the output rate pulled so far: the next packet's start."""
         return self._position
+
+    @property
+    def faded_ms(self) -> float:
+        """How long the faded end is that `fade_out` made; 0 while there is none."""
+        return 1000.0 * self._faded_samples / self._out_hz
 
     def set_speed(self, speed: float) -> None:
         """Tempo of the segments begun from now on, 0.5 to 2.0; 1.0 changes no sample."""
@@ -172,7 +179,21 @@ class Chain:
             duration = min(self._frame_samples, self._end - self._position)
             if not duration:
                 return None
-        return self._packet(self._with_gain(self._ready.take(self._frame_samples)), duration)
+        samples = self._with_gain(self._ready.take(self._frame_samples))
+        if len(self._fade_in):
+            samples = self._faded_in(samples)
+        return self._packet(samples, duration)
+
+    def fade_in(self, duration_ms: float) -> None:
+        """Begin over another chain's faded end that lasts so long: both have constant power.
+
+        Raises:
+            ValueError: a packet has left already.
+        """
+        if self._position:
+            raise ValueError(f"expected fade_in() before any packet, got {self._position} samples")
+        tail = rising(samples_of(duration_ms, self._out_hz))[::-1]
+        self._fade_in = complement(tail[: self._frame_samples])
 
     def fade_out(self) -> list[Packet]:
         """Barge-in: the last packets, faded to silence; everything behind them is dropped.
@@ -191,7 +212,9 @@ class Chain:
             self._ready.push(self._resampler.finish())
         sound = self._ready.take(self._fade_samples)
         sound = sound * rising(len(sound))[::-1] * np.float32(self._gain)
-        self._close(min(end, self._position + len(sound) + self.pre_skip_samples))
+        faded_end = min(end, self._position + len(sound) + self.pre_skip_samples)
+        self._faded_samples = max(faded_end - self.pre_skip_samples - self._position, 0)
+        self._close(faded_end)
         self._ready.push(sound)
         self._target_gain = self._gain = 1.0
         packets = []
@@ -225,6 +248,11 @@ class Chain:
             gains[: len(ramp)] = self._gain + (self._target_gain - self._gain) * ramp
             self._gain = self._target_gain
         return samples * gains
+
+    def _faded_in(self, samples: Samples) -> Samples:
+        """The first packet, which is at least as long as the fade."""
+        ramp, self._fade_in = self._fade_in[: len(samples)], EMPTY
+        return np.concatenate((samples[: len(ramp)] * ramp, samples[len(ramp) :]))
 
     def _packet(self, samples: Samples, duration: int) -> Packet:
         payload = self._encoder.encode(samples)

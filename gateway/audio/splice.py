@@ -21,6 +21,11 @@ def rising(count: int) -> Samples:
     return (0.5 - 0.5 * np.cos(phase)).astype(np.float32)
 
 
+def complement(gains: Samples) -> Samples:
+    """Gains that keep the power constant beside these, for sounds that are unrelated."""
+    return np.sqrt(1.0 - gains * gains)
+
+
 def crossfade(tail: Samples, head: Samples) -> Samples:
     """Blend two runs of the same length, from `tail` to `head`, at constant power.
 

@@ -31,13 +31,17 @@ class Configured:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The context's first audio follows. `number` tags its binary frames."""
+    """The context's first audio follows. `number` tags its binary frames.
+
+    `crossfade_ms`: so long it fades in, over the faded tail of the interrupted context before it.
+    """
 
     context: str
     number: int
     generation: int
     format: AudioFormat
     pre_skip_samples: int
+    crossfade_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,15 @@ class AudioChain(Protocol):
         """Barge-in: the last packets, faded to silence; everything behind them is dropped."""
         ...
 
+    @property
+    def faded_ms(self) -> float:
+        """How long the faded end is that `fade_out` made; 0 while there is none."""
+        ...
+
+    def fade_in(self, duration_ms: float) -> None:
+        """Before the first packet: begin over another chain's faded end that lasts so long."""
+        ...
+
     def set_gain(self, gain: float) -> None:
         """Ramp the output gain without a click, starting with the next packet."""
         ...

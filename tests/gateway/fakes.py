@@ -53,6 +53,7 @@ class FakeChain:
         self.position_samples = 0
         self.gain = 1.0
         self.faded = False
+        self.faded_in_ms = 0.0
         self.speeds = [speed]
         self.undecided = 0  # samples at the end that may yet be trimmed
         self._ready: list[float] = [0.0] * pre_skip
@@ -134,6 +135,14 @@ class FakeChain:
         packet = Packet(b"fade" * size, self.position_samples, size)
         self.position_samples += size
         return [packet]
+
+    @property
+    def faded_ms(self) -> float:
+        return 10.0 if self.faded else 0.0
+
+    def fade_in(self, duration_ms: float) -> None:
+        assert not self.position_samples
+        self.faded_in_ms = duration_ms
 
     def set_gain(self, gain: float) -> None:
         self.gain = gain

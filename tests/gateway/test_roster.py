@@ -9,6 +9,7 @@ import pytest
 from gateway.context import State
 from gateway.errors import LimitExceededError
 from gateway.history import Prosody
+from gateway.joint import Joint
 from gateway.roster import KEPT_OVER, LEAVING_FACTOR, Roster
 from gateway.surroundings import Surroundings
 from gateway.types import ContextSettings, Effect, Limits
@@ -24,6 +25,7 @@ AROUND = Surroundings(
     chains=FakeChain,
     segmenters=FakeSegmenter,
     prosody=Prosody(),
+    joint=Joint(),
     rate=SpeechRate(),
     emit=EFFECTS.append,
     next_number=itertools.count(1).__next__,
