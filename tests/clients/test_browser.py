@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import shutil
 from collections.abc import AsyncIterator
@@ -117,3 +118,59 @@ def test_no_file_of_the_page_loads_anything_from_elsewhere() -> None:
         text = path.read_text().replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in text
         assert "https://" not in text
+
+
+# Where a worklet runs there is nobody to ask, so here its class runs in the page.
+WORKLET = """
+async () => {
+  let Playback = null;
+  Object.assign(window, {
+    sampleRate: 48000,
+    AudioWorkletProcessor: class { constructor() { this.port = { postMessage() {} }; } },
+    registerProcessor: (name, made) => { Playback = made; },
+  });
+  await import("./worklet.js");
+  const tone = (hz, n) => Float32Array.from({ length: n }, (_, i) => 0.5 * Math.cos(hz * i));
+  const lines = [];
+  for (const [stopped, blocks] of [[true, 0], [true, 1], [true, 2], [true, 9], [false, 0]]) {
+    const playback = new Playback();
+    const line = [];
+    const run = (count) => {
+      for (let i = 0; i < count; i++) {
+        const output = new Float32Array(128);
+        playback.process([], [[output]]);
+        line.push(...output);
+      }
+    };
+    playback.obey({ type: "begin", id: 1 });
+    playback.obey({ type: "pcm", samples: tone(0.02, 9600) });
+    run(20);
+    if (stopped) playback.obey({ type: "stop" });
+    run(blocks);
+    playback.obey({ type: "begin", id: 2 });
+    const head = tone(0.03, 9600);
+    for (let i = 0; i < 480; i++) head[i] *= i / 480;
+    playback.obey({ type: "pcm", samples: head });
+    playback.obey({ type: "end" });
+    run(100);
+    lines.push({ blocks, line, head: [...head], played: playback.played });
+  }
+  return lines;
+}
+"""
+
+
+async def test_what_comes_next_is_mixed_over_the_faded_end_of_what_was_cut() -> None:
+    async with gateway() as served, page_of(served) as page:
+        cases = await page.evaluate(WORKLET)
+    assert len(cases) == 5
+    for case in cases:
+        line, head = case["line"], case["head"]
+        cut, begins = 20 * 128, (20 + case["blocks"]) * 128
+        played = [0.0] * begins + head + [0.0] * (len(line) - begins - len(head))
+        tail = [a - b for a, b in zip(line[cut:], played[cut:], strict=True)]
+        assert max(map(abs, tail[480:])) < 1e-6  # the next one is whole, and alone after the fade
+        assert case["played"] == len(head)
+        assert max(map(abs, tail[:480])) > 0.3
+        jumps = [abs(a - b) for a, b in itertools.pairwise(line[: begins + 1000])]
+        assert max(jumps[1:]) < 0.03  # inside the sounds it is 0.015

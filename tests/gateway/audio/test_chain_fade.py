@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gateway.audio import Chain, make_chain
+from gateway.audio.splice import rising
 from gateway.types import AudioFormat, Codec, Packet
 from tests.gateway.audio.signals import (
     PCM,
@@ -62,6 +63,38 @@ def test_the_fade_follows_the_sound_exactly() -> None:
     assert np.all(np.abs(got) <= np.abs(sound[at : at + 441]))
     assert np.allclose(got[:20], sound[at : at + 20], atol=2e-3)
     assert chain.position_samples == at + 441
+
+
+@all_formats
+def test_what_follows_a_faded_tail_begins_at_equal_power(audio_format: AudioFormat) -> None:
+    sound = noise(44_100, 0.5)
+    cut, _, faded = interrupted(audio_format, sound, 3)
+    assert faded and cut.faded_ms == pytest.approx(10.0, abs=0.1)
+    plain, after = make_chain(audio_format, 44_100), make_chain(audio_format, 44_100)
+    after.fade_in(cut.faded_ms)
+    whole = decoded(audio_format, speak(plain, [sound]), plain.pre_skip_samples)
+    got = decoded(audio_format, speak(after, [sound]), after.pre_skip_samples)
+    assert len(got) == len(whole)
+    if audio_format.codec is Codec.PCM_F32LE:
+        count = round(cut.faded_ms * audio_format.sample_rate_hz / 1000)
+        tail = rising(count)[::-1]
+        assert np.allclose(got[:count] ** 2 + (whole[:count] * tail) ** 2, whole[:count] ** 2)
+        assert np.array_equal(got[count:], whole[count:])
+    else:
+        first_ms = round(audio_format.sample_rate_hz / 1000)
+        assert np.abs(got[:first_ms]).max() < 0.3 * np.abs(whole).max()
+
+
+def test_a_fade_in_comes_before_the_first_packet() -> None:
+    chain = make_chain(PCM, 44_100)
+    for duration_ms in (10.0, 0.0):  # the last word counts
+        chain.fade_in(duration_ms)
+    chain.begin_segment()
+    chain.push(np.full(4096, 0.5, np.float32).tobytes())
+    packet = chain.pull()
+    assert packet is not None and decoded(PCM, [packet])[440] == 0.5
+    with pytest.raises(ValueError, match="before any packet"):
+        chain.fade_in(10.0)
 
 
 def test_nothing_to_fade_makes_no_packet() -> None:
