@@ -19,6 +19,7 @@ from gateway.engine_port import EnginePort
 from gateway.errors import ClientError, TakenOverError
 from gateway.metrics import Metrics
 from gateway.session import Session
+from gateway.turns import Turns
 from gateway.types import Abort, Close, Command, Effect, Event, Failed, Send, Submit, WarmVoice
 
 log = logging.getLogger(__name__)
@@ -54,9 +55,10 @@ class SessionDriver:
         metrics: Metrics,
         sink: Sink,
         on_over: Callable[[SessionDriver], object] = lambda driver: None,
+        turns: Turns | None = None,
     ) -> None:
         self._session = make_session(clock_ms())
-        self._port = EnginePort(engine, self)
+        self._port = EnginePort(engine, self, turns)
         self._metrics = metrics
         self._sink: Sink | None = sink
         self._on_over = on_over
@@ -134,6 +136,10 @@ class SessionDriver:
         await self._port.close()
 
     # What the engine says.
+
+    def dry_at_ms(self, request_id: str) -> float:
+        """See `EngineListener`."""
+        return self._session.dry_at_ms(request_id, clock_ms())
 
     def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
         """See `EngineListener`."""

@@ -27,6 +27,7 @@ from engine.api import (
     UnknownVoiceError,
 )
 from engine.api import EngineUnavailableError as EngineIsUnavailableError
+from gateway.turns import Turns
 from gateway.types import Abort, EngineFacts, SamplingSettings, Submit, WarmVoice
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,10 @@ log = logging.getLogger(__name__)
 
 class EngineListener(Protocol):
     """Who hears what became of requests; a `Session` with the time filled in."""
+
+    def dry_at_ms(self, request_id: str) -> float:
+        """When whoever listens will have heard all that came so far."""
+        ...
 
     def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
         """Which characters of the request's text each index in `text_tokens` stands for."""
@@ -94,10 +99,13 @@ def explain(error: Exception) -> tuple[str, str]:
 
 
 class EnginePort:
-    """One session's requests. Method calls return at once."""
+    """One session's requests. Method calls return at once. `turns`: shared with other sessions."""
 
-    def __init__(self, engine: SpeechEngine, listener: EngineListener) -> None:
+    def __init__(
+        self, engine: SpeechEngine, listener: EngineListener, turns: Turns | None = None
+    ) -> None:
         self._engine = engine
+        self._turns = turns or Turns()
         self._listener = listener
         self._speaking: dict[str, asyncio.Task[None]] = {}
         self._others: set[asyncio.Task[None]] = set()
@@ -154,6 +162,8 @@ class EnginePort:
         stream = self._engine.speak(request)
         try:
             async for item in stream:
+                if not self._turns.take():
+                    await self._turns.wait(self._listener.dry_at_ms(request.request_id))
                 if not self._closed:
                     self._report(request.request_id, item)
         except Exception as error:  # whatever an engine does, the session must hear of it

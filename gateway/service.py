@@ -18,6 +18,7 @@ from gateway.errors import GatewayError, OverloadedError
 from gateway.metrics import Metrics
 from gateway.resumable import ResumableSessions, Resumption
 from gateway.session import Session
+from gateway.turns import Turns
 from gateway.types import AudioChain, AudioFormat, Limits
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,7 @@ class Service:
         self.stage = Stage.STARTING
         self.failure: Exception | None = None
         self._engine = engine
+        self._turns = Turns()
         self._info: EngineInfo | None = None
         self._starting: asyncio.Task[None] | None = None
         self._sessions: dict[SessionDriver, str] = {}  # to its protocol
@@ -165,6 +167,7 @@ class Service:
             self.metrics,
             sink,
             self._end,
+            self._turns,
         )
         if resumption is not None and token is not None:
             self._resumable.add(token, resumption.api_key, driver)

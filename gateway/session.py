@@ -117,6 +117,11 @@ class Session:
         if utterance is not None and utterance.speech.making is not None:
             utterance.speech.making.token_spans = spans
 
+    def dry_at_ms(self, request_id: str, now_ms: float) -> float:
+        """When the listener will have heard all there is: sound of a request is urgent then."""
+        utterance = self._requests.owner(request_id)
+        return now_ms if utterance is None else now_ms + utterance.lead_ms(now_ms)
+
     def engine_finished(
         self,
         request_id: str,

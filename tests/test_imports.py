@@ -29,6 +29,7 @@ SHELL = tuple(
         "server",
         "service",
         "transport",
+        "turns",
     )
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ async def serve(config: Config) -> None:
     began = time.monotonic()
     async with gateway_of(config) as gateway:
         _announce(config, gateway, time.monotonic() - began)
+        # What is loaded by now stays: a full collection would look at all of it every time, and
+        # hold up every session for tens of milliseconds.
+        gc.collect()
+        gc.freeze()
         await asyncio.Event().wait()
 
 

@@ -26,6 +26,9 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[tuple[str, tuple[Any, ...]]] = []
 
+    def dry_at_ms(self, request_id: str) -> float:
+        return 0.0
+
     def engine_frames(self, *details: Any) -> None:
         self.heard.append(("frames", details))
 

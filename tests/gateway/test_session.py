@@ -478,3 +478,18 @@ def test_packets_leave_in_groups_that_keep_the_lead(lead_ms: int, group: int) ->
     assert min(lead for _, lead in paced[:-group]) >= lead_ms * 15 / 16 - 20.0
     times = [at for at, _ in paced[: len(paced) // group * group]]
     assert len(set(times)) <= len(times) / group + 2
+
+
+def test_sound_is_the_more_urgent_the_sooner_the_listener_runs_dry() -> None:
+    engine = FakeEngine(prefill_ms=0.0, frame_delay_ms=1.0)
+    h = Harness(engine, defaults=settings(lead_ms=200))
+    speak(h, "A sentence that takes quite a while to say, and is made at once. ")
+    request_id = h.engine.submitted[0].request_id
+    assert h.session.dry_at_ms(request_id, h.now_ms) == h.now_ms  # nothing has come yet
+    dry_at_ms = []
+    for _ in range(10):
+        h.run(1.0)
+        dry_at_ms.append(h.session.dry_at_ms(request_id, h.now_ms))
+    assert dry_at_ms == sorted(dry_at_ms)
+    assert dry_at_ms[-1] - h.now_ms > 200.0  # what may not leave yet counts, too
+    assert h.session.dry_at_ms("nobody's", h.now_ms) == h.now_ms
