@@ -1,17 +1,27 @@
-"""How many real-time Opus sessions one core holds, beside a bare server of the same stack.
+"""How many real-time Opus sessions one core holds, beside bare servers of the same stack.
 
     uv run python -m benchmarks.gateway [--rounds 1]
 
-Both servers (see `gateway_servers`) send the same packets on the same schedule to the same
-listeners; a level is held when the 99th percentile of lateness is under 10 ms. The engine takes no
-time, so this is the price of everything between text and socket: segments, word times, resampling,
-Opus, pacing, barge-in. Expectation: at least half as many sessions as the bare server. Needs two
-cores, one for the server and one for the load; what else runs on them makes both servers look
-worse, and `starved_share` says how much they did: figures mean something where it is near 0. The
-CPU time per packet suffers less: `cost_ratio` is the bare server's over the gateway's. The bare
-server's packets are ready; making one (`sound_us_per_packet`: resampling, seams, Opus, measured
-alone) is work that no gateway is spared, so `cost_ratio_limit` is what a gateway that adds nothing
-to it would reach, and `cost_ratio_without_sound` leaves the work out.
+All servers (see `gateway_servers`) send packets of the same sizes on the same time line to the same
+listeners; a level is held when the 99th percentile of lateness is under 10 ms. The gateway's engine
+takes no time, so this is the price of everything between text and socket: segments, word times,
+resampling, Opus, pacing, barge-in. What it is measured against:
+
+- `bare`: a handler that sends each ready packet when that packet is due, as one would write it.
+  `sessions_ratio` is the gateway's sessions over its; expectation: at least half as many.
+- `bare_grouped`: the same, but sending in groups (4 packets at the default lead), as the gateway
+  does to save wake-ups. `sessions_ratio_grouped` is what all of the gateway's work costs.
+- `bare_encoding`: grouped too, but each session makes its own Opus packets from ready samples, as
+  any server must that sends each listener something else. `sessions_ratio_encoding` is what is left
+  to the gateway's own work. No gateway that encodes can come closer to the other two than
+  `encoding_ratio_limit` (to `bare`) and `encoding_ratio_grouped_limit`: the share of their sessions
+  that this one holds, with Opus alone.
+
+Needs two cores, one for the server and one for the load; what else runs on them makes all servers
+look worse, and `starved_share` says how much it did: figures mean something where it is near 0. The
+CPU time per packet (`us_per_packet`, and `cost_ratio` and its kin: theirs over the gateway's)
+suffers less. `sound_us_per_packet` is the gateway's path from the engine's PCM to a packet behind
+its header (resampling, seams, Opus), `opus_us_per_packet` the encoder in it, measured alone.
 """
 
 from __future__ import annotations
@@ -23,21 +33,31 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 
 import uvloop
 
 from benchmarks.gateway_load import Level, measure, text_frame
-from benchmarks.gateway_servers import LEAD_MS, ready_frames, speech_text
+from benchmarks.gateway_servers import (
+    GROUPS,
+    LEAD_MS,
+    encoded,
+    ready_frames,
+    ready_samples,
+    speech_text,
+)
 from benchmarks.report import Spread, finish, say
 
 LIMIT_MS = 10.0
-RAMP_S, WINDOW_S = 3.0, 4.0
+RAMP_S, WINDOW_S = 5.0, 4.0
 SPEECH_S = 30.0
-FIRST_LEVEL = {"gateway": 60, "bare": 150}
+FIRST_LEVEL = {"bare": 300, "bare_grouped": 700, "bare_encoding": 300, "gateway": 150}
+FULL_SHARE = 0.9  # of the core: about where packets begin to be late
 ATTEMPTS = 3  # at a level that was missed while other programs had the server's core ...
 QUIET_SHARE = 0.02  # ... for more than this share of the time
 PRECISION = 1.07  # neighbouring levels at the end of the search
+MOST_LEVELS = 8
 
 
 def commands() -> bytes:
@@ -47,6 +67,31 @@ def commands() -> bytes:
         + text_frame({"type": "text", "context": "c", "text": speech_text(SPEECH_S)})
         + text_frame({"type": "end", "context": "c"})
     )
+
+
+class Search:
+    """Which level to try next: first a guess from the server's load, then ever closer."""
+
+    def __init__(self, first: int) -> None:
+        self.sessions = first
+        self._held, self._missed = 0, 0  # 0: none yet
+        self._step = PRECISION
+
+    def note(self, level: Level) -> bool:
+        """Take what a level showed. Returns whether another one is worth trying."""
+        if level.lateness_p99_ms < LIMIT_MS:
+            self._held = level.sessions
+        else:
+            self._missed = level.sessions
+        if not self._missed:
+            guess = FULL_SHARE / max(level.server_share, 0.01)
+            self.sessions = int(self._held * min(max(guess, PRECISION), 4.0))
+        else:
+            middle = (self._held * self._missed) ** 0.5
+            self.sessions = round(max(self._missed / self._step, middle))
+            self._step **= 2
+        done = self._missed and self._missed <= PRECISION * self._held
+        return not done and self.sessions >= 2 and self.sessions not in (self._held, self._missed)
 
 
 async def hold(kind: str, server_core: int) -> list[Level]:
@@ -59,21 +104,17 @@ async def hold(kind: str, server_core: int) -> list[Level]:
     try:
         port = int(await process.stdout.readline())
         levels: list[Level] = []
-        low, high = 0, None
-        sessions = FIRST_LEVEL[kind]
-        while high is None or high > PRECISION * low:
+        search = Search(FIRST_LEVEL[kind])
+        for _ in range(MOST_LEVELS):
             for _ in range(ATTEMPTS):
-                level = await measure(port, process.pid, sessions, commands(), RAMP_S, WINDOW_S)
+                level = await measure(
+                    port, process.pid, search.sessions, commands(), GROUPS[kind], RAMP_S, WINDOW_S
+                )
                 levels.append(level)
                 say(f"{kind}: {level}")
                 if level.lateness_p99_ms < LIMIT_MS or (level.starved_share or 0.0) < QUIET_SHARE:
                     break
-            if level.lateness_p99_ms < LIMIT_MS:
-                low = sessions
-            else:
-                high = sessions
-            sessions = int(1.4 * low) if high is None else round((low + high) / 2)
-            if sessions < 2 or sessions in (low, high):
+            if not search.note(level):
                 break
         return levels
     finally:
@@ -81,19 +122,26 @@ async def hold(kind: str, server_core: int) -> list[Level]:
         await process.wait()
 
 
-def sound_us_per_packet() -> float:
-    """CPU time from the engine's PCM to an Opus packet behind its header."""
-    text = speech_text(10.0)
-    ready_frames(text)
-    start_s = time.process_time()
-    frames = ready_frames(text)
-    return 1e6 * (time.process_time() - start_s) / len(frames)
+def us_per_packet(make: Callable[[], Iterable[bytes]]) -> float:
+    """CPU time of making a frame; the least of a few tries."""
+    found = []
+    for _ in range(6):
+        start_s = time.process_time()
+        count = sum(1 for _ in make())
+        found.append(1e6 * (time.process_time() - start_s) / count)
+    return min(found)
 
 
 def best(levels: list[Level]) -> Level:
     """The most sessions that were held; the smallest level tried if none was."""
     held = [level for level in levels if level.lateness_p99_ms < LIMIT_MS]
     return max(held, key=lambda level: level.sessions) if held else levels[-1]
+
+
+def ratios(found: dict[str, list[Level]], kind: str, over: str) -> Spread:
+    """Sessions of one kind over another's, of each round."""
+    pairs = zip(found[kind], found[over], strict=True)
+    return Spread.of([a.sessions / b.sessions for a, b in pairs])
 
 
 async def main() -> None:
@@ -105,30 +153,36 @@ async def main() -> None:
     if len(cores) < 2:
         raise SystemExit(f"expected two cores, got {len(cores)}")
     os.sched_setaffinity(0, {cores[1]})
-    sound_us = min(sound_us_per_packet() for _ in range(5))
-    say(f"making a packet takes {sound_us:.0f} us")
-    found: dict[str, list[Level]] = {"bare": [], "gateway": []}
+    text = speech_text(10.0)
+    sound_us = us_per_packet(lambda: ready_frames(text))
+    samples = ready_samples(text)
+    opus_us = us_per_packet(lambda: encoded(samples))
+    say(f"making a packet takes {sound_us:.0f} us, {opus_us:.0f} us of it Opus")
+    found: dict[str, list[Level]] = {kind: [] for kind in FIRST_LEVEL}
     for _ in range(rounds):
         for kind, levels in found.items():
             levels.append(best(await hold(kind, cores[0])))
-    sessions = {kind: [level.sessions for level in levels] for kind, levels in found.items()}
     cost_us = {
         kind: statistics.median(level.server_us_per_packet for level in levels)
         for kind, levels in found.items()
     }
-    ratios = [g / b for g, b in zip(sessions["gateway"], sessions["bare"], strict=True)]
     finish(
         benchmark="gateway",
-        sessions_ratio=Spread.of(ratios).median,
-        sessions_ratio_spread=Spread.of(ratios),
-        sessions=Spread.of(sessions["gateway"]),
-        bare_sessions=Spread.of(sessions["bare"]),
-        us_per_packet=cost_us["gateway"],
-        bare_us_per_packet=cost_us["bare"],
+        sessions_ratio=ratios(found, "gateway", "bare").median,
+        sessions_ratio_spread=ratios(found, "gateway", "bare"),
+        sessions_ratio_grouped=ratios(found, "gateway", "bare_grouped").median,
+        sessions_ratio_encoding=ratios(found, "gateway", "bare_encoding").median,
+        encoding_ratio_limit=ratios(found, "bare_encoding", "bare").median,
+        encoding_ratio_grouped_limit=ratios(found, "bare_encoding", "bare_grouped").median,
+        sessions={
+            kind: Spread.of([level.sessions for level in levels]) for kind, levels in found.items()
+        },
+        us_per_packet=cost_us,
         cost_ratio=round(cost_us["bare"] / cost_us["gateway"], 3),
+        cost_ratio_grouped=round(cost_us["bare_grouped"] / cost_us["gateway"], 3),
+        cost_ratio_encoding=round(cost_us["bare_encoding"] / cost_us["gateway"], 3),
         sound_us_per_packet=round(sound_us, 1),
-        cost_ratio_limit=round(cost_us["bare"] / (cost_us["bare"] + sound_us), 3),
-        cost_ratio_without_sound=round(cost_us["bare"] / (cost_us["gateway"] - sound_us), 3),
+        opus_us_per_packet=round(opus_us, 1),
         load_average=os.getloadavg()[0],
         best={kind: [asdict(level) for level in levels] for kind, levels in found.items()},
     )

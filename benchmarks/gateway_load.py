@@ -18,9 +18,8 @@ from typing import cast
 import numpy as np
 import psutil
 
-from benchmarks.gateway_servers import GROUP
-
 PACKET_S = 0.02
+SETTLE_S = 2.0  # sessions that have just begun have the start of two segments made
 LEAD_PACKETS = 75  # sent at once at the start; their lateness means nothing
 _HANDSHAKE = (
     b"GET /v1/stream HTTP/1.1\r\nHost: benchmark\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -114,16 +113,17 @@ class Level:
 
 
 def lateness_ms(
-    listeners: Sequence[Listener], start_s: float, end_s: float
+    listeners: Sequence[Listener], start_s: float, end_s: float, group: int
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """How late each packet of a window came, against the earliest of its own session.
 
-    A packet that should have come in the window and has not is as late as the window is long.
+    `group`: packets that are due at the same time. A packet that should have come in the window
+    and has not is as late as the window is long.
     """
     found = []
     for listener in listeners:
         arrivals = np.array(listener.arrivals)
-        offsets = arrivals - PACKET_S * (np.arange(len(arrivals)) // GROUP * GROUP)
+        offsets = arrivals - PACKET_S * (np.arange(len(arrivals)) // group * group)
         if len(offsets) <= LEAD_PACKETS:
             found.append(np.full(int((end_s - start_s) / PACKET_S), end_s - start_s))
             continue
@@ -131,14 +131,20 @@ def lateness_ms(
         due = arrivals - late
         inside = (due >= start_s) & (due < end_s - 0.1)
         inside[:LEAD_PACKETS] = False
-        wanted = int((end_s - 0.1 - start_s) / PACKET_S) - 1
+        wanted = int((end_s - 0.1 - start_s) / (group * PACKET_S)) * group
         missing = max(wanted - int(inside.sum()), 0)
         found += [late[inside], np.full(missing, end_s - start_s)]
     return 1000.0 * np.concatenate(found)
 
 
 async def measure(
-    port: int, pid: int, sessions: int, commands: bytes, ramp_s: float, window_s: float
+    port: int,
+    pid: int,
+    sessions: int,
+    commands: bytes,
+    group: int,
+    ramp_s: float,
+    window_s: float,
 ) -> Level:
     """Open so many sessions at even distances, let them settle, then watch a window."""
     loop = asyncio.get_running_loop()
@@ -147,7 +153,7 @@ async def measure(
     for i, listener in enumerate(listeners):
         await asyncio.sleep(max(begin_s + ramp_s * i / sessions - loop.time(), 0.0))
         await loop.create_connection(lambda one=listener: one, "127.0.0.1", port)  # type: ignore[misc]
-    await asyncio.sleep(1.0)
+    await asyncio.sleep(SETTLE_S)
     start_s, before_s, own_s = time.perf_counter(), _cpu_s(pid), time.process_time()
     starved_s = _starved_s(pid)
     packets = -sum(len(listener.arrivals) for listener in listeners)
@@ -158,7 +164,7 @@ async def measure(
     assert not any(listener.lost for listener in listeners), "the server hung up"
     for listener in listeners:
         listener.close()
-    late = lateness_ms(listeners, start_s, end_s)
+    late = lateness_ms(listeners, start_s, end_s, group)
     await asyncio.sleep(1.0)
     passed_s = end_s - start_s
     return Level(

@@ -1,8 +1,10 @@
-"""The two servers that `benchmarks.gateway` compares, each alone in its process on one core.
+"""The servers that `benchmarks.gateway` compares, each alone in its process on one core.
 
-`gateway`: this project, with an engine that makes sound as fast as it is asked. `bare`: Starlette
-on uvicorn and uvloop with the gateway's own transport settings, whose handler sends ready frames
-when they are due and does nothing else: no text, no engine, no encoder, no barge-in.
+`gateway`: this project, with an engine that makes sound as fast as it is asked. The others are
+Starlette on uvicorn and uvloop with the gateway's own transport settings, and a handler that sends
+frames with `send_bytes` when they are due: no text, no engine, no barge-in. `bare` sends each ready
+frame at its own time, `bare_grouped` in the groups in which the gateway sends, and `bare_encoding`
+in those too, but each session encodes its Opus packets from ready samples.
 """
 
 from __future__ import annotations
@@ -10,11 +12,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gc
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
+import numpy as np
 import uvicorn
 import uvloop
 from starlette.applications import Starlette
@@ -24,8 +29,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from engine.api import Frames, SpeechRequest
 from engine.fake import FakeEngine, FakeEngineConfig, tone
 from gateway.audio import make_chain
+from gateway.audio.constants import Samples
+from gateway.audio.opus import OpusEncoder
+from gateway.audio.resample import Resampler
 from gateway.config import Config
 from gateway.dialects.native import encode
+from gateway.dialects.native.encode import HEADER, KIND_AUDIO, VERSION
 from gateway.egress import group_packets
 from gateway.server import running
 from gateway.transport import RequestProtocol, StreamProtocol, listen
@@ -33,6 +42,7 @@ from gateway.types import Audio, AudioFormat, ContextSettings
 
 LEAD_MS = 1500
 GROUP = group_packets(ContextSettings(lead_ms=LEAD_MS))  # the gateway's schedule
+GROUPS = {"bare": 1, "bare_grouped": GROUP, "bare_encoding": GROUP, "gateway": GROUP}
 ENGINE = FakeEngineConfig(max_streams=100_000)
 _SENTENCE = "The listener hears one calm sentence after the other, all of them the same length. "
 
@@ -78,8 +88,30 @@ def _tone(char: str) -> bytes:
     return tone(char, ENGINE.frame_samples, ENGINE.sample_rate_hz).tobytes()
 
 
-def bare_app(frames: list[bytes]) -> Starlette:
-    """Sends `frames` to everyone who has sent a message, `LEAD_MS` ahead of real time."""
+def ready_samples(text: str) -> list[Samples]:
+    """The sound of a text in packets' lengths, at the rate of Opus: [packets][samples]."""
+    audio_format = AudioFormat()
+    resampler = Resampler(ENGINE.sample_rate_hz, audio_format.sample_rate_hz)
+    count = FakeEngine(ENGINE).frame_count(text)
+    tones = (np.frombuffer(_tone(text[i * len(text) // count]), "<f4") for i in range(count))
+    sound = np.concatenate([resampler.push(samples) for samples in tones])
+    size = audio_format.frame_samples
+    return [sound[at : at + size] for at in range(0, len(sound) - size + 1, size)]
+
+
+def encoded(packets: list[Samples]) -> Iterator[bytes]:
+    """Frames of one session, each encoded when it is asked for."""
+    encoder = OpusEncoder(AudioFormat())
+    for i, samples in enumerate(packets):
+        header = HEADER.pack(VERSION, KIND_AUDIO, 0, 1, 0, i, i * len(samples))
+        yield header + encoder.encode(samples)
+
+
+def bare_app(frames: Callable[[], Iterable[bytes]], group: int) -> Starlette:
+    """Sends frames to everyone who has sent a message, `LEAD_MS` ahead of real time.
+
+    `group` of them at a time, when all of them are due.
+    """
     packet_s = AudioFormat().frame_ms / 1000
 
     async def stream(websocket: WebSocket) -> None:
@@ -88,8 +120,8 @@ def bare_app(frames: list[bytes]) -> Starlette:
             await websocket.receive_text()
             clock = asyncio.get_running_loop().time
             start_s = clock()
-            for i, frame in enumerate(frames):
-                due_packets = GROUP * (i // GROUP + 1)
+            for i, frame in enumerate(frames()):
+                due_packets = group * (i // group + 1)
                 wait_s = start_s + due_packets * packet_s - LEAD_MS / 1000 - clock()
                 if wait_s > 0.0:
                     await asyncio.sleep(wait_s)
@@ -99,13 +131,29 @@ def bare_app(frames: list[bytes]) -> Starlette:
     return Starlette(routes=[WebSocketRoute("/v1/stream", stream)])
 
 
-async def serve_bare(frames: list[bytes]) -> None:
+def app_of(kind: str, duration_s: float) -> Starlette:
+    """The bare server of a kind."""
+    text = speech_text(duration_s)
+    if kind == "bare_encoding":
+        packets = ready_samples(text)
+        return bare_app(lambda: encoded(packets), GROUP)
+    frames = ready_frames(text)
+    return bare_app(lambda: frames, GROUPS[kind])
+
+
+def settle() -> None:
+    """What is loaded stays: full collections need not look at it (as `voice-gateway serve`)."""
+    gc.collect()
+    gc.freeze()
+
+
+async def serve_bare(app: Starlette) -> None:
     """Until it is terminated."""
     config = Config(port=0)
     listener = listen(config.host, 0, config.slow_client_timeout_ms)
     server = uvicorn.Server(
         uvicorn.Config(
-            bare_app(frames),
+            app,
             loop="none",
             http=RequestProtocol,
             ws=StreamProtocol,
@@ -118,6 +166,7 @@ async def serve_bare(frames: list[bytes]) -> None:
             timeout_graceful_shutdown=0,
         )
     )
+    settle()
     print(listener.getsockname()[1], flush=True)
     await server.serve(sockets=[listener])
 
@@ -129,6 +178,7 @@ async def serve_gateway() -> None:
     config = Config(port=0, engine="fake", max_sessions=100_000, log_level="error")
     async with running(config, InstantEngine(ENGINE)) as gateway:
         await gateway.service.started()
+        settle()
         print(gateway.port, flush=True)
         await stopped.wait()
 
@@ -137,9 +187,7 @@ def main() -> None:
     """`python -m benchmarks.gateway_servers KIND CORE DURATION_S`; prints its port."""
     kind, core, duration_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     os.sched_setaffinity(0, {core})
-    work = (
-        serve_gateway() if kind == "gateway" else serve_bare(ready_frames(speech_text(duration_s)))
-    )
+    work = serve_gateway() if kind == "gateway" else serve_bare(app_of(kind, duration_s))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
 
