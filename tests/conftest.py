@@ -39,6 +39,11 @@ def golden_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts = request["prompt_text"]
         tagged = [t if "<|speaker:" in t else f"<|speaker:{i}|>{t}" for i, t in enumerate(texts)]
         (voices / f"{name}.txt").write_text("\n".join(tagged), encoding="utf-8")
+    # a voice whose prompt has the same words and the same codebook 0 as another's
+    twin = np.load(voices / "clone.npy")
+    twin[:, 1:] = np.roll(twin[:, 1:], 1, axis=0)
+    np.save(voices / "clone-twin.npy", twin)
+    shutil.copy(voices / "clone.txt", voices / "clone-twin.txt")
     return folder
 
 

@@ -184,6 +184,30 @@ async def test_styles_draw_alone_as_in_a_mixed_batch(engine: WorkerEngine) -> No
         assert np.array_equal(codes, omni if i % 2 else fish)
 
 
+async def test_14_voices_that_agree_in_codebook_0_share_no_cache(engine: WorkerEngine) -> None:
+    """The prompts of the two have the same words and the same semantic tokens throughout."""
+
+    def asked(voice: str, text: str, tag: str) -> api.SpeechRequest:
+        return api.SpeechRequest(f"{voice}-{text}-{tag}", text, voice=voice, sampling=GREEDY)
+
+    cases = [(v, t) for v in ("clone", "clone-twin") for t in ("Hello there!", "Good morning.")]
+    cases += [("multi_speaker", "Hello there!"), (api.DEFAULT_VOICE, "Hello there!")]
+    alone = {case: await speak(engine, asked(*case, "alone")) for case in cases}
+    assert alone["clone", "Good morning."][2].cached_tokens > 0
+    assert alone["clone-twin", "Hello there!"][2].cached_tokens == 0  # although clone's is there
+    assert alone["clone-twin", "Good morning."][2].cached_tokens > 0
+    for text in ("Hello there!", "Good morning."):
+        codes, twin = (alone[voice, text][0] for voice in ("clone", "clone-twin"))
+        assert not np.array_equal(codes, twin)
+    order = [*cases, *cases[:2]]
+    for turn in range(2):
+        batch = await asyncio.gather(
+            *(speak(engine, asked(*case, f"{turn}-{i}")) for i, case in enumerate(order))
+        )
+        for case, (codes, _, _) in zip(order, batch, strict=True):
+            assert np.array_equal(codes, alone[case][0])
+
+
 async def test_a_runaway_is_cut_at_what_its_text_can_need(engine: WorkerEngine) -> None:
     sampling = api.Sampling(seed=1, min_frames=1000)
     codes, pcm, finished = await speak(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -23,14 +23,13 @@ from gateway.types import (
     End,
     Event,
     Interrupt,
-    Interrupted,
-    Packet,
     SettingsPatch,
     Started,
     Text,
 )
-from tests.gateway.audio.signals import decoded, largest_jump, speech_like
-from tests.gateway.fakes import FACTS, FakeEngine, Harness
+from tests.gateway.audio.signals import largest_jump
+from tests.gateway.fakes import FACTS, Harness
+from tests.gateway.sounds import SpeakingEngine, sound, started
 
 RATE_HZ = FACTS.sample_rate_hz
 FLOAT = AudioFormat(Codec.PCM_F32LE, RATE_HZ)
@@ -43,20 +42,6 @@ FORMATS = [
 ]
 FIRST = "One two three four five six. Seven eight nine ten. Eleven twelve thirteen. "
 SECOND = "Now for something else. It is another thought altogether. "
-
-
-@dataclass
-class SpeakingEngine(FakeEngine):
-    """Says something like speech, another one for every text."""
-
-    sounds: dict[str, Samples] = field(default_factory=dict)
-
-    def samples_of(self, text: str, frame: int) -> bytes:
-        if text not in self.sounds:
-            seconds = self.frames_of(text) * FACTS.frame_samples / RATE_HZ
-            self.sounds[text] = speech_like(RATE_HZ, seconds, seed=sum(map(ord, text)))
-        size = FACTS.frame_samples
-        return self.sounds[text][frame * size : (frame + 1) * size].tobytes()
 
 
 def harness(audio_format: AudioFormat, lead_ms: int, frame_delay_ms: float = 15.0) -> Harness:
@@ -84,25 +69,6 @@ def conversation(h: Harness, at_ms: float, second_at_ms: float | None, played: b
 def say(h: Harness, context: str, text: str) -> None:
     h.do(Text(context, text))
     h.do(End(context))
-
-
-def started(h: Harness, context: str) -> Started:
-    (event,) = h.events(Started, context)
-    return cast(Started, event)
-
-
-def sound(h: Harness, context: str, audio_format: AudioFormat) -> Samples:
-    """A context alone, decoded, as long as the gateway says that it is."""
-    over = h.events(Done, context) or h.events(Interrupted, context)
-    event = cast("Done | Interrupted", over[0])
-    total_ms = event.audio_ms if isinstance(event, Done) else event.sent_ms
-    size = audio_format.frame_samples
-    packets = [Packet(p.payload, p.timestamp_samples, size) for _, p in h.audio(context)]
-    if audio_format.codec is not Codec.OPUS:  # only Opus pads its last packet
-        width = len(packets[0].payload) // packets[0].duration_samples
-        packets = [replace(p, duration_samples=len(p.payload) // width) for p in packets]
-    samples = decoded(audio_format, packets, started(h, context).pre_skip_samples)
-    return samples[: round(total_ms * audio_format.sample_rate_hz / 1000)]
 
 
 def without_crossfade(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,39 @@
-"""What users of such systems complained about, by number; here those that the core must answer.
+"""What users of such systems complained about, and the test that each has become.
 
-The complaints are listed in the order of a survey of comparable systems; the numbers that are
-missing here are held where they belong: 3 by the segmenter's table, 5 and 7 by the audio chain's
-tests, 14 by the engine's. These run the real segmenter and the real audio chain.
+The numbers are those of a survey of comparable systems. A test says its number in its name,
+`test_05_...`, wherever it is; the last test here sees to it that none is missing. This file holds
+what the core must answer, with the real segmenter and the real audio chain.
+
+== ================================================================== ==========================
+1  a flood of one-token messages kills the session                    here
+2  no cancel in mid-sentence; the old turn's audio after the cancel   here
+3  splits inside numbers, URLs, abbreviations                         test_peers_sound
+4  spaces at the edges of pieces lost, in the timings too             here
+5  clicks at seams, samples lost per chunk                            test_peers_sound
+6  gaps under load                                                    here
+7  PCM chunks with an odd number of bytes                             test_peers_sound
+8  the GPU keeps working after the client has gone                    here
+9  leaks after many aborts                                            here
+10 audio goes on after barge-in because synthesis was already done    here
+11 the transcript is not what the caller heard                        here
+12 identical settings sent twice are fatal                            here
+13 timings restart, interleave or go missing                          here
+14 wrong voice under batching or through the prefix cache             engine/test_engine
+15 rates and pacing; silence of mu-law is not 0x00                    test_peers_sound, 6 here
+16 barge-in fires on coughs: a false alarm resumes where it stopped   here
+== ================================================================== ==========================
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
 import random
+import re
+from pathlib import Path
 
 import pytest
 
-from gateway.audio import make_chain
-from gateway.segmenters import segmenter_for
 from gateway.types import (
     Abort,
     Audio,
@@ -33,32 +53,16 @@ from gateway.types import (
     Text,
     Words,
 )
-from tests.gateway.fakes import FACTS, FakeEngine, Harness
+from tests.gateway.sounds import harness, say
 
+TESTS = Path(__file__).parents[1]
 STORY = (
     "Dr. Smith paid $1,299.50 for it at www.example.com, didn't she? Version 3.14 came out at "
     "12:30. It was, all in all, a good day; nobody complained. Then the rain began to fall again. "
 )
 
 
-def harness(limits: Limits | None = None, **engine: object) -> Harness:
-    return Harness(
-        FakeEngine(**engine),  # type: ignore[arg-type]
-        limits,
-        chain=lambda f, s: make_chain(f, FACTS.sample_rate_hz, s),  # type: ignore[arg-type, return-value]
-        segmenter_factory=segmenter_for,
-    )
-
-
-def say(h: Harness, context: str, text: str, every_ms: float = 0.0) -> None:
-    for char in text:
-        h.do(Text(context, char))
-        if every_ms:
-            h.run(every_ms)
-    h.do(End(context))
-
-
-def test_1_a_flood_of_one_token_messages_does_not_kill_the_session() -> None:
+def test_01_a_flood_of_one_token_messages_does_not_kill_the_session() -> None:
     h = harness()
     flood = STORY * 5
     say(h, "c1", flood, every_ms=0.5)
@@ -69,7 +73,7 @@ def test_1_a_flood_of_one_token_messages_does_not_kill_the_session() -> None:
     assert [e.context for e in h.events(Done)] == ["c1"]
 
 
-def test_1_what_is_too_much_is_refused_by_name_and_the_rest_is_spoken() -> None:
+def test_01_what_is_too_much_is_refused_by_name_and_the_rest_is_spoken() -> None:
     h = harness(Limits(max_buffered_chars=200))
     for _ in range(100):
         h.do(Text("c1", "Ten words, more or less, are in here. "))
@@ -81,7 +85,7 @@ def test_1_what_is_too_much_is_refused_by_name_and_the_rest_is_spoken() -> None:
 
 
 @pytest.mark.parametrize("at_ms", [0.0, 5.0, 31.0, 200.0, 1234.0, 2500.0])
-def test_2_a_cancel_in_mid_sentence_is_the_end_of_its_audio(at_ms: float) -> None:
+def test_02_a_cancel_in_mid_sentence_is_the_end_of_its_audio(at_ms: float) -> None:
     h = harness(frame_delay_ms=15.0)
     say(h, "c1", STORY)
     h.run(at_ms)
@@ -93,7 +97,7 @@ def test_2_a_cancel_in_mid_sentence_is_the_end_of_its_audio(at_ms: float) -> Non
     assert not [e for _, e in h.sent[answered:] if isinstance(e, Audio)]
 
 
-def test_4_spaces_at_the_edges_of_pieces_survive_in_text_and_timings() -> None:
+def test_04_spaces_at_the_edges_of_pieces_survive_in_text_and_timings() -> None:
     spoken = []
     for pieces in (STORY.split(" "), [" " + word for word in STORY.split(" ")]):
         h = harness()
@@ -113,7 +117,7 @@ def test_4_spaces_at_the_edges_of_pieces_survive_in_text_and_timings() -> None:
 
 
 @pytest.mark.parametrize("lead_ms", [60, 400, 1500])
-def test_6_and_15_no_gap_while_the_engine_keeps_up(lead_ms: int) -> None:
+def test_06_no_gap_while_the_engine_keeps_up(lead_ms: int) -> None:
     h = harness(frame_delay_ms=30.0)  # a frame lasts 40 ms: a slow engine, but fast enough
     h.do(Configure(None, SettingsPatch(lead_ms=lead_ms)))
     say(h, "c1", STORY)
@@ -126,7 +130,7 @@ def test_6_and_15_no_gap_while_the_engine_keeps_up(lead_ms: int) -> None:
     assert max(ahead) <= lead_ms + 40.0  # what a late start put off is not counted as lead
 
 
-def test_8_nothing_is_made_for_a_client_that_has_gone() -> None:
+def test_08_nothing_is_made_for_a_client_that_has_gone() -> None:
     h = harness(frame_delay_ms=15.0)
     say(h, "c1", STORY)
     say(h, "c2", STORY)
@@ -139,7 +143,7 @@ def test_8_nothing_is_made_for_a_client_that_has_gone() -> None:
     assert (h.engine.frames_made, len(h.engine.submitted)) == (made, submitted)
 
 
-def test_9_many_aborts_leak_nothing() -> None:
+def test_09_many_aborts_leak_nothing() -> None:
     rng = random.Random(9)
     h = harness(frame_delay_ms=15.0)
     for i in range(150):
@@ -257,3 +261,14 @@ def test_16_a_false_alarm_goes_on_where_it_stopped() -> None:
     (one,), (other,) = plain.events(Done), alarmed.events(Done)
     assert isinstance(one, Done) and isinstance(other, Done)
     assert one.audio_ms == other.audio_ms
+
+
+def test_every_complaint_has_its_test() -> None:
+    names = [
+        node.name
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    numbers = {int(found[1]) for name in names if (found := re.match(r"test_(\d\d)_", name))}
+    assert numbers == set(range(1, 17))
