@@ -230,6 +230,7 @@ def _command(config: EngineConfig, endpoint: str) -> list[str]:
         "--threads": config.threads,
         "--style": config.style,
         "--attention": config.attention,
+        "--foreign-text": config.foreign_text,
     }
     given = [(name, str(value)) for name, value in options.items() if value is not None]
     switches = [] if config.paced else ["--no-paced"]

@@ -10,10 +10,12 @@ from typing import Literal
 DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "s2-pro-tiny"
 
 Style = Literal["fish", "omni"]
+ForeignText = Literal["transliterate", "refuse"]
 
 DEVICES = ("auto", "cpu", "cuda")
 DTYPES = ("auto", "float32", "bfloat16")
 STYLES: tuple[Style, ...] = ("fish", "omni")
+FOREIGN_TEXTS: tuple[ForeignText, ...] = ("transliterate", "refuse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class EngineConfig:
     `threads`: CPU threads of a model step. `style`: how tokens are drawn where a request does not
     say ("omni": as SGLang-Omni does). `paced`: start a stream only when no running one pays for it
     with silence. `attention`: SGLang's attention backend, None chooses; `graphs`: CUDA graphs.
+    `foreign_text`: what a checkpoint of one language does with other scripts.
     """
 
     checkpoint: Path = DEFAULT_CHECKPOINT
@@ -41,12 +44,14 @@ class EngineConfig:
     paced: bool = True
     attention: str | None = None
     graphs: bool = True
+    foreign_text: ForeignText = "transliterate"
 
     def __post_init__(self) -> None:
         for name, value, choices in (
             ("device", self.device, DEVICES),
             ("dtype", self.dtype, DTYPES),
             ("style", self.style, STYLES),
+            ("foreign_text", self.foreign_text, FOREIGN_TEXTS),
         ):
             if value not in choices:
                 raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {value!r}")

@@ -25,7 +25,7 @@ import zmq.asyncio
 
 from engine import api, wire
 from engine.checkpoint import Checkpoint
-from engine.config import DEVICES, DTYPES, STYLES, EngineConfig
+from engine.config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
 from engine.startup import prepare
 
 log = logging.getLogger("voice-gateway.worker")
@@ -127,6 +127,7 @@ def _config(argv: list[str]) -> tuple[EngineConfig, str]:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--style", choices=STYLES, default="fish")
     parser.add_argument("--attention", help="SGLang's attention backend")
+    parser.add_argument("--foreign-text", choices=FOREIGN_TEXTS, default="transliterate")
     parser.add_argument("--paced", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--graphs", action=argparse.BooleanOptionalAction, default=True)
     options = vars(parser.parse_args(argv))

@@ -23,6 +23,7 @@ from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
 from engine.checkpoint import Checkpoint
+from engine.config import ForeignText
 from engine.errors import CheckpointError, TextError
 from engine.model_config import LanguageModelConfig
 
@@ -204,20 +205,27 @@ def load_bpe(checkpoint: Checkpoint) -> BpeTokenizer:
     return BpeTokenizer(full, checkpoint.config)
 
 
-Frontend = Callable[[Checkpoint], TextTokenizer]
+Frontend = Callable[[Checkpoint, ForeignText], TextTokenizer]
 
 
-def _load_phones(checkpoint: Checkpoint) -> TextTokenizer:
+def _load_phones(checkpoint: Checkpoint, foreign_text: ForeignText) -> TextTokenizer:
     from engine.frontend.tokenizer import load_phones  # brings a lexicon along
 
-    return load_phones(checkpoint)
+    return load_phones(checkpoint, foreign_text)
 
 
-FRONTENDS: dict[str, Frontend] = {"bpe": load_bpe, "phones": _load_phones}
+FRONTENDS: dict[str, Frontend] = {
+    "bpe": lambda checkpoint, _: load_bpe(checkpoint),  # its model reads all languages
+    "phones": _load_phones,
+}
 
 
-def load_tokenizer(checkpoint: Checkpoint) -> TextTokenizer:
+def load_tokenizer(
+    checkpoint: Checkpoint, foreign_text: ForeignText = "transliterate"
+) -> TextTokenizer:
     """The frontend that the checkpoint names in `voice_gateway.text_frontend` (default "bpe").
+
+    `foreign_text`: what a frontend of one language does with other scripts.
 
     A new frontend adds its factory to `FRONTENDS`; it imports what is heavy inside the factory.
     Raises CheckpointError for an unknown name or bad tokenizer files.
@@ -229,4 +237,4 @@ def load_tokenizer(checkpoint: Checkpoint) -> TextTokenizer:
             f"{checkpoint.path}: expected voice_gateway.text_frontend among "
             f"{', '.join(sorted(FRONTENDS))}, got {name!r}"
         )
-    return frontend(checkpoint)
+    return frontend(checkpoint, foreign_text)

@@ -59,7 +59,9 @@ class SpeechWorker:
         self._config = config
         self._checkpoint = Checkpoint.open(config.checkpoint)
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
-        self._prompts = PromptBuilder(load_tokenizer(self._checkpoint), self._checkpoint)
+        self._prompts = PromptBuilder(
+            load_tokenizer(self._checkpoint, config.foreign_text), self._checkpoint
+        )
         progress("loading the codec")
         device = "cuda" if uses_cuda(config) else "cpu"
         self._codec = CodecLoop(

@@ -40,8 +40,14 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
     from engine.client import WorkerEngine
     from engine.config import EngineConfig
 
-    options: dict[str, Any] = {} if config.checkpoint is None else {"checkpoint": config.checkpoint}
-    return WorkerEngine(EngineConfig(**options), progress)
+    settings: dict[str, Any] = {
+        "checkpoint": config.checkpoint,
+        "voices": config.voices,
+        "max_streams": config.max_streams,
+        "foreign_text": config.foreign_text,
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    return WorkerEngine(EngineConfig(**given), progress)
 
 
 def create_app(service: Service) -> Starlette:

@@ -45,6 +45,17 @@ class Config(BaseSettings):
     checkpoint: Path | None = Field(
         None, description="folder of a checkpoint; without one, the built-in voice"
     )
+    voices: Path | None = Field(
+        None, description="folder of further voices: name.wav and name.txt, what it says"
+    )
+    max_streams: int | None = Field(
+        None, ge=1, le=4096, description="segments spoken at once; without one, 16"
+    )
+    foreign_text: Literal["transliterate", "refuse"] = Field(
+        "transliterate",
+        description="what a voice of one language does with other scripts: read their Latin "
+        "spelling, or refuse",
+    )
 
     api_keys: Annotated[frozenset[SecretStr], NoDecode] = Field(
         frozenset(), description="accepted keys, separated by commas; none: everyone may speak"
@@ -90,7 +101,7 @@ class Config(BaseSettings):
             return frozenset(part for part in (p.strip() for p in value.split(",")) if part)
         return value
 
-    @field_validator("checkpoint")
+    @field_validator("checkpoint", "voices")
     @classmethod
     def _is_folder(cls, value: Path | None) -> Path | None:
         if value is not None and not value.is_dir():

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.frontend import numbers, say
+from engine.frontend import numbers, say, scripts
 from engine.frontend.phones import TAG_TOKENS
 from engine.frontend.tables import (
     ABBREVIATIONS,
@@ -62,7 +62,7 @@ _ISO, _US = (
 )
 _PHONE = r"(?:\+\d{1,3}[\s.-]?)?(?:\(\d{3}\)\s?|\b\d{3}[\s.-])\d{3}[\s.-]\d{4}\b|\b\d{3}-\d{4}\b"
 _SHORT = "|".join(map(re.escape, _ABBREVIATED))
-_WIDE_MARKS = dict(zip("。！？，；：、", ".!?,;:,", strict=True))
+_WIDE_MARKS = dict(zip("。！？，；：、।۔؟،؛", ".!?,;:,..?,;", strict=True))
 
 # (kind, pattern, handler), the first match counts
 _TABLE: tuple[tuple[str, str, Handler], ...] = (
@@ -92,6 +92,7 @@ _TABLE: tuple[tuple[str, str, Handler], ...] = (
         rf"(?<=[a-z] )(?:{'|'.join(ROMAN)})\b(?!['’])",
         lambda m: numbers.cardinal(ROMAN[m[0]]),
     ),
+    ("word", scripts.FOREIGN, scripts.latin_words),
     ("word", r"[^\W_]+(?:['’][^\W\d_]+)*(?:(?<=s)['’](?=\s|$))?", say.word),
     ("word", f"[{re.escape(''.join(SYMBOLS))}]", lambda m: SYMBOLS[m[0]].split()),
     ("mark", r"\.{2,}|…", lambda m: ["…"]),

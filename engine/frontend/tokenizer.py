@@ -7,9 +7,11 @@ from __future__ import annotations
 from tokenizers import Tokenizer
 
 from engine.checkpoint import Checkpoint
+from engine.config import ForeignText
 from engine.errors import CheckpointError, TextError
 from engine.frontend.phones import PHONE_TOKENS
 from engine.frontend.reader import Reader
+from engine.frontend.scripts import foreign_letters
 from engine.model_config import LanguageModelConfig
 from engine.tokenizer import Span, SpecialTokens, check_special
 
@@ -17,16 +19,21 @@ _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[
 
 
 class PhoneTokenizer:
-    """Reads English; other scripts and signs are passed over.
+    """Reads English; other scripts as their Latin spelling, or, if told so, not at all.
 
     A text in which nothing is left to say raises TextError, so that silence is never sold as
     speech.
     """
 
     def __init__(
-        self, full: Tokenizer, config: LanguageModelConfig, reader: Reader | None = None
+        self,
+        full: Tokenizer,
+        config: LanguageModelConfig,
+        reader: Reader | None = None,
+        foreign_text: ForeignText = "transliterate",
     ) -> None:
         """Raises CheckpointError where tokenizer, configuration and phone inventory disagree."""
+        self._refuses_foreign = foreign_text == "refuse"
         full.no_truncation()
         full.no_padding()
         self._full = full
@@ -64,6 +71,8 @@ class PhoneTokenizer:
 
     def encode_spans(self, text: str) -> tuple[list[int], list[Span]]:
         """As `encode`, and for each id the characters [start, end) of `text` it stands for."""
+        if self._refuses_foreign and (foreign := foreign_letters(text)):
+            raise TextError(f"expected text in Latin letters, got {foreign!r}")
         tokens, spans = self._reader(text)
         if not any(token in _SOUNDS for token in tokens):
             raise TextError(f"expected English words to speak, found none in {text[:60]!r}")
@@ -83,11 +92,11 @@ class PhoneTokenizer:
         return ids
 
 
-def load_phones(checkpoint: Checkpoint) -> PhoneTokenizer:
+def load_phones(checkpoint: Checkpoint, foreign_text: ForeignText) -> PhoneTokenizer:
     """Read `tokenizer.json` and the lexicon. Raises CheckpointError."""
     path = checkpoint.tokenizer_path
     try:
         full = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
         raise CheckpointError(f"{path}: expected a tokenizer definition, got: {error}") from error
-    return PhoneTokenizer(full, checkpoint.config)
+    return PhoneTokenizer(full, checkpoint.config, foreign_text=foreign_text)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from engine.checkpoint import Checkpoint
+from engine.config import ForeignText
 from engine.errors import CheckpointError, TextError
 from engine.tokenizer import FRONTENDS, BpeTokenizer, TextTokenizer, load_bpe, load_tokenizer
 
@@ -270,7 +271,8 @@ def test_frontends_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asked: list[Checkpoint] = []
 
-    def spelling(checkpoint: Checkpoint) -> TextTokenizer:
+    def spelling(checkpoint: Checkpoint, foreign_text: ForeignText) -> TextTokenizer:
+        assert foreign_text == "transliterate"
         asked.append(checkpoint)
         return TOKENIZER
 

@@ -53,6 +53,13 @@ from engine.frontend.normalise import normalise, spoken_words
         ("and/or", "and or"),
         ("**bold** _it_", "bold it"),
         ("café", "café"),
+        ("Привет, мир!", "privet mir"),
+        ("say 你好 to her", "say ni hao to her"),
+        ("مرحبا، كيف؟", "mrhb kyf"),
+        ("안녕 Tom", "an nyeong Tom"),
+        ("Καλημέρα", "kalimera"),
+        ("Xin chào Đà Nẵng", "Xin chào Đà Nẵng"),
+        ("fun 🎉 day", "fun day"),
     ],
 )
 def test_words(text: str, words: str) -> None:

@@ -42,7 +42,7 @@ def test_the_pause_stands_between_boundaries(reader: Reader) -> None:
 
 
 def test_nothing_to_say(reader: Reader) -> None:
-    for text in ("", "😀!!", "...", "日本語。", "[laughing]"):
+    for text in ("", "😀!!", "...", "。", "[laughing]"):
         tokens, _ = reader(text)
         assert not any(token.lstrip("ˈˌ").isalpha() for token in tokens), text
 
