@@ -28,7 +28,10 @@ def prepare(config: EngineConfig) -> None:
     """Set what SGLang reads when it is imported, and begin the scheduler's imports. Idempotent."""
     os.environ["SGLANG_EXTERNAL_MODEL_PACKAGE"] = "engine.models"
     os.environ.pop("SGLANG_USE_CPU_ENGINE", None)
-    os.environ.setdefault("TQDM_DISABLE", "1")  # our own progress is enough
+    # Our own progress is enough. SGLang says disable=False itself, which outranks the environment,
+    # but a bar that is due in a day is never drawn.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("TQDM_DELAY", "86400")
     if uses_cuda(config):
         return
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise
