@@ -90,6 +90,9 @@ class Config(BaseSettings):
     slow_client_timeout_ms: int = Field(
         15_000, ge=100, description="how long a client may read nothing before it is dropped"
     )
+    request_timeout_ms: int = Field(
+        15_000, ge=100, description="how long a client may take to send an HTTP request"
+    )
     ping_interval_ms: int = Field(20_000, ge=1000, description="how often a silent client is asked")
     shutdown_timeout_ms: int = Field(3000, ge=0, description="how long open requests may still run")
     log_level: Literal["debug", "info", "warning", "error"] = "info"

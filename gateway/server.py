@@ -15,7 +15,7 @@ from engine.api import SpeechEngine
 from gateway.app import create_app
 from gateway.config import Config
 from gateway.service import Service
-from gateway.transport import RequestProtocol, StreamProtocol, listen
+from gateway.transport import StreamProtocol, listen, request_protocol
 
 # Messages somewhat over the limit get an error that says so; far larger ones only a close code.
 _HARD_SIZE_FACTOR = 4
@@ -102,7 +102,7 @@ def _uvicorn_config(config: Config, service: Service) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(service),
         loop="none",
-        http=RequestProtocol,
+        http=request_protocol(config.request_timeout_ms),
         ws=StreamProtocol,
         ws_max_size=_HARD_SIZE_FACTOR * config.max_message_bytes,
         ws_ping_interval=config.ping_interval_ms / 1000,

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
+import h11
 from uvicorn.config import Config as UvicornConfig
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -81,7 +82,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 
 class RequestProtocol(H11Protocol):
-    """HTTP that can be cut in the middle of a response, so that it cannot pass for a whole one."""
+    """HTTP that can be cut in the middle of a response, so that it cannot pass for a whole one.
+
+    A client has `request_timeout_s` to send a request, head and body, from its first byte on; for
+    a connection's first request the time begins when it connects. uvicorn would wait for ever.
+    """
+
+    request_timeout_s: ClassVar[float] = 15.0
 
     def __init__(
         self,
@@ -91,10 +98,69 @@ class RequestProtocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, {**app_state, HANG_UP: self.hang_up}, _loop)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._given_up = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The first request is expected."""
+        super().connection_made(transport)
+        self._expect_rest()
+
+    def data_received(self, data: bytes) -> None:
+        """Part of a request, or the rest of it."""
+        if self._given_up:
+            return
+        super().data_received(data)
+        if self._reading and self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self._expect_rest()
+        else:
+            self._expect_nothing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing will come."""
+        self._expect_nothing()
+        super().connection_lost(exc)
 
     def hang_up(self, code: int, reason: str) -> None:
         """Cut the connection."""
         self.transport.abort()
+
+    @property
+    def _reading(self) -> bool:
+        """The connection is open, and has not become a WebSocket."""
+        return not self.transport.is_closing() and self.transport.get_protocol() is self
+
+    def _expect_rest(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(self.request_timeout_s, self._too_slow)
+
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        """Say so to whoever has begun a request; nobody can be told while its answer is made."""
+        if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
+            headers = [(b"connection", b"close"), (b"content-length", b"0")]
+            answer = h11.Response(status_code=408, headers=headers, reason=b"Request Timeout")
+            parts = [self.conn.send(event) for event in (answer, h11.EndOfMessage())]
+            self.transport.write(b"".join(part for part in parts if part))
+            # closed at once, what the client still sends would reset it before it has read that
+            self.transport.write_eof()
+            self._given_up = True
+            self._deadline = self.loop.call_later(LINGER_S, self.transport.abort)
+        else:
+            self.transport.abort()
+
+
+def request_protocol(request_timeout_ms: int) -> type[RequestProtocol]:
+    """uvicorn makes protocols from a class, which therefore carries the setting."""
+
+    class Bounded(RequestProtocol):
+        request_timeout_s = request_timeout_ms / 1000
+
+    return Bounded
 
 
 def listen(host: str, port: int, slow_client_timeout_ms: int) -> socket.socket:
