@@ -28,6 +28,7 @@ from engine.codec.layers import (
     residual_units,
     snake_alpha,
 )
+from engine.codec.narrow import NarrowWaves, is_small
 from engine.codec.quantizer import CodeTable
 from engine.codec.slots import SlotPool
 from engine.codec.state import Batch, StateLayout, StreamState
@@ -59,6 +60,30 @@ class DecoderBlock:
         return x
 
 
+class Waves:
+    """Latents to samples, [B, S, latent_dim] -> [B, S * hop]: the convolutions of any size."""
+
+    def __init__(self, layout: StateLayout, weights: CodecWeights) -> None:
+        config = weights.config
+        self.first = causal_conv(layout, weights, "decoder.model.0.conv")
+        self.blocks = [
+            DecoderBlock(layout, weights, i, rate) for i, rate in enumerate(config.decoder_rates)
+        ]
+        last = len(config.decoder_rates) + 1
+        self.last = SnakeConv(
+            layout,
+            snake_alpha(weights, f"decoder.model.{last}.alpha"),
+            weights.weight(f"decoder.model.{last + 1}.conv"),
+            weights.bias(f"decoder.model.{last + 1}.conv"),
+        )
+
+    def __call__(self, x: Tensor, batch: Batch) -> Tensor:
+        x = self.first(x, batch)
+        for block in self.blocks:
+            x = block(x, batch)
+        return self.last(x, batch).squeeze(2).tanh_()
+
+
 class Decoder:
     """The network, without state of its own: `layout` says what a stream must remember."""
 
@@ -85,17 +110,8 @@ class Decoder:
             name = f"quantizer.upsample.{i}"
             upsample = Upsample(weights.weight(f"{name}.0.conv"), weights.bias(f"{name}.0.conv"))
             self.upsamples.append((upsample, ConvNeXt(layout, weights, f"{name}.1")))
-        self.first = causal_conv(layout, weights, "decoder.model.0.conv")
-        self.blocks = [
-            DecoderBlock(layout, weights, i, rate) for i, rate in enumerate(config.decoder_rates)
-        ]
-        last = len(config.decoder_rates) + 1
-        self.last = SnakeConv(
-            layout,
-            snake_alpha(weights, f"decoder.model.{last}.alpha"),
-            weights.weight(f"decoder.model.{last + 1}.conv"),
-            weights.bias(f"decoder.model.{last + 1}.conv"),
-        )
+        waves = NarrowWaves if is_small(config, weights.device) else Waves
+        self.waves = waves(layout, weights)
 
     def __call__(self, codes: Tensor, batch: Batch) -> Tensor:
         """codes [B, T, n_codebooks] -> samples [B, T * frame_samples]."""
@@ -104,10 +120,7 @@ class Decoder:
             x = self.transformer(x, batch)
         for upsample, convnext in self.upsamples:
             x = convnext(upsample(x), batch)
-        x = self.first(x, batch)
-        for block in self.blocks:
-            x = block(x, batch)
-        return self.last(x, batch).squeeze(2).tanh_()
+        return self.waves(x, batch)
 
 
 class StreamingDecoder:

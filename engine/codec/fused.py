@@ -42,7 +42,7 @@ _P0, _P1, _P2, _P3, _P4, _P5, _P6 = (
 )
 
 
-def _compiled(signature: Any, fastmath: set[str], **options: Any) -> Callable[[Kernel], Kernel]:
+def compiled(signature: Any, fastmath: set[str], **options: Any) -> Callable[[Kernel], Kernel]:
     """numba.njit for one signature; without a disk cache where no folder can be written."""
 
     def compile_(function: Kernel) -> Kernel:
@@ -57,13 +57,13 @@ def _compiled(signature: Any, fastmath: set[str], **options: Any) -> Callable[[K
 
 
 # a multiply-add may take one step; nothing else may change, or the reduction below would go
-_EXACT = {"contract"}
+EXACT = {"contract"}
 # sums of products may run in several lanes, always the same ones
-_SUMS = {"contract", "reassoc"}
+SUMS = {"contract", "reassoc"}
 
 
-@_compiled(float32(float32), _EXACT, inline="always")
-def _plus_sine_squared(u: Any) -> Any:
+@compiled(float32(float32), EXACT, inline="always")
+def plus_sine_squared(u: Any) -> Any:
     """u + sin^2 u, within 3e-7 of it for |u| below 10,000.
 
     sin^2 has the period pi: r = u - n pi, z = r^2 <= (pi / 2)^2, sin^2 u = z P(z), where P
@@ -82,14 +82,14 @@ def _plus_sine_squared(u: Any) -> Any:
     return u + min(z * p, np.float32(1.0))
 
 
-@_compiled(void(float32[::1]), _EXACT)
+@compiled(void(float32[::1]), EXACT)
 def snake(u: Floats) -> None:
     """u + sin^2 u in place, for every element of a flat array."""
     for i in range(u.size):
-        u[i] = _plus_sine_squared(u[i])
+        u[i] = plus_sine_squared(u[i])
 
 
-@_compiled(void(float32[:, ::1], float32[::1], float32[:, ::1], int64, float32[:, ::1]), _EXACT)
+@compiled(void(float32[:, ::1], float32[::1], float32[:, ::1], int64, float32[:, ::1]), EXACT)
 def snake_join(x: Floats, alpha: Floats, histories: Floats, offset: int, joined: Floats) -> None:
     """Scale by alpha, apply snake, and join with the history; remember the last steps.
 
@@ -106,11 +106,11 @@ def snake_join(x: Floats, alpha: Floats, histories: Floats, offset: int, joined:
             # slices, so that the compiler sees indices that start at 0
             source, target = old[start : start + tile], new[start : start + tile]
             for i in range(source.size):
-                target[i] = _plus_sine_squared(source[i] * alpha[i])
+                target[i] = plus_sine_squared(source[i] * alpha[i])
         histories[b, offset : offset + kept] = joined[b, size:]
 
 
-@_compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), _SUMS)
+@compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), SUMS)
 def add_norm(x: Floats, y: Floats, eps: float, out: Floats) -> None:
     """x += y; out = x divided by its root mean square. All [N, C]."""
     width = np.float32(x.shape[1])
@@ -125,7 +125,7 @@ def add_norm(x: Floats, y: Floats, eps: float, out: Floats) -> None:
             target[i] = total[i] * scale
 
 
-@_compiled(void(float32[:, ::1], float32[:, ::1], float32[::1], float32[:, ::1]), _EXACT)
+@compiled(void(float32[:, ::1], float32[:, ::1], float32[::1], float32[:, ::1]), EXACT)
 def linear(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
     """out [N, out] = x [N, in] weight [in, out] + bias: for weights that fit the nearest caches."""
     inputs, outputs = weight.shape
@@ -144,7 +144,7 @@ def linear(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
                 target[j] += x0 * w0[j]
 
 
-@_compiled(
+@compiled(
     void(
         float32[:, :, ::1],
         float32[:, ::1],
@@ -154,7 +154,7 @@ def linear(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
         float32,
         float32[:, :, ::1],
     ),
-    _SUMS,
+    SUMS,
 )
 def depthwise_norm(
     x: Floats, taps: Floats, bias: Floats, histories: Floats, offset: int, eps: float, out: Floats
@@ -191,7 +191,7 @@ def depthwise_norm(
                 target[c] *= scale
 
 
-@_compiled(void(float32[::1], float32[:, ::1], float32[::1]), _EXACT, inline="always")
+@compiled(void(float32[::1], float32[:, ::1], float32[::1]), EXACT, inline="always")
 def _rotate(x: Any, turns: Any, out: Any) -> None:
     """Adjacent pairs of x [D] turned by (cosine, sine) [D / 2, 2]."""
     for i in range(turns.shape[0]):
@@ -201,8 +201,8 @@ def _rotate(x: Any, turns: Any, out: Any) -> None:
         out[2 * i + 1] = even * sine + odd * cosine
 
 
-@_compiled(
-    void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), _SUMS
+@compiled(
+    void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), SUMS
 )
 def _attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: Any) -> None:
     """Softmax attention of one query [D] over the first `count` of keys and values [W, D]."""
@@ -225,7 +225,7 @@ def _attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: A
             out[d] += weight * value[d]
 
 
-@_compiled(
+@compiled(
     void(
         float32[:, :, :, :, ::1],
         float32[:, :, ::1],
@@ -235,7 +235,7 @@ def _attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: A
         int64[::1],
         float32[:, :, :, ::1],
     ),
-    _EXACT,
+    EXACT,
 )
 def attend(
     qkv: Floats,
