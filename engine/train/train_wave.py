@@ -21,14 +21,19 @@ _SCALES = ((2048, 120), (1024, 80), (512, 64), (256, 32))  # (n_fft, mel bands)
 
 @dataclass(frozen=True, slots=True)
 class WavePlan:
-    """Settings of stage 2. The first `lead_frames` of a crop only fill the decoder's history."""
+    """Settings of stage 2. The first `lead_frames` of a crop only fill the decoder's history.
+
+    From `projection_until` of the budget on the quantiser's projection stands still, so that the
+    encoder can be trained beside the rest.
+    """
 
     budget_s: float
     batch: int = 4
     crop_frames: int = 30
     lead_frames: int = 5
     critic_frames: int = 9
-    critics_from: float = 0.3
+    critics_from: float = 0.2
+    projection_until: float = 0.5
     rate: float = 1.2e-3
     critic_rate: float = 4e-4
     code_noise: float = 0.02
@@ -173,5 +178,6 @@ def train_wave(
         factor = schedule(run.progress, step)
         set_rate(trainer.optimiser, plan.rate * factor)
         set_rate(trainer.critic_optimiser, plan.critic_rate * factor)
+        decoder.out_proj.requires_grad_(run.progress < plan.projection_until)
         true, codes_batch = crops.code_batch(plan.batch, plan.code_noise)
         run.record(**trainer.step(true, codes_batch, run.progress >= plan.critics_from))
