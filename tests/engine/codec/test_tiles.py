@@ -24,7 +24,8 @@ def noise(*shape: int, seed: int = 0) -> Floats:
 def snake(x: Floats, alpha: Floats) -> Doubles:
     """alpha * snake(x), [B, C, L]."""
     u = x.astype(np.float64) * alpha[:, None]
-    return u + np.sin(u) ** 2
+    result: Doubles = u + np.sin(u) ** 2
+    return result
 
 
 def causal(x: Doubles, weight: Floats, bias: Floats, dilation: int = 1) -> Doubles:
