@@ -9,30 +9,31 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.codec.config import CodecConfig
+
 TINY = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
-CODEBOOK_SIZES = (4096, *[1024] * 9)
-FRAMES_PER_S = 44100 / 2048
 
 _PREFIX = "text_model.model.layers."
 _ADDED = "model-added.safetensors"
 
 
-def with_voices(folder: Path, voices: Mapping[str, tuple[str, float]]) -> Path:
-    """A copy of the tiny checkpoint with voices: name -> (transcript, seconds), random codes."""
-    checkpoint = folder / "s2-pro-tiny"
-    shutil.copytree(TINY, checkpoint)
+def with_voices(folder: Path, voices: Mapping[str, tuple[str, float]], source: Path = TINY) -> Path:
+    """A copy of a checkpoint with voices: name -> (transcript, seconds), random codes."""
+    checkpoint = folder / source.resolve().name
+    shutil.copytree(source, checkpoint)
     add_voices(checkpoint, voices)
     return checkpoint
 
 
 def add_voices(checkpoint: Path, voices: Mapping[str, tuple[str, float]]) -> None:
     """Put voices of random codes beside a checkpoint: name -> (transcript, seconds)."""
+    codec = CodecConfig.from_checkpoint(checkpoint)
     place = checkpoint / "voices"
     place.mkdir(exist_ok=True)
     for seed, (name, (transcript, seconds)) in enumerate(voices.items()):
         rng = np.random.default_rng(seed)
-        frames = round(seconds * FRAMES_PER_S)
-        codes = rng.integers(0, CODEBOOK_SIZES, (frames, len(CODEBOOK_SIZES)))
+        frames = round(seconds * codec.frame_rate_hz)
+        codes = rng.integers(0, codec.codebook_sizes, (frames, codec.n_codebooks))
         np.save(place / f"{name}.npy", codes.astype(np.uint16))
         (place / f"{name}.txt").write_text(transcript, encoding="utf-8")
 

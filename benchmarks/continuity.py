@@ -1,25 +1,28 @@
 """Utterances that never pause: played as they arrive, what is the longest silence inside each?
 
-    uv run python -m benchmarks.continuity
+    uv run python -m benchmarks.continuity [--checkpoint FOLDER] [--seconds 25]
 
 So many callers at once, each with one utterance after the other and no time to breathe, 2 to 7 s
 long, every second one in a voice of 5 s; their starts are spread over 2 s and then spread
 themselves. A listener plays each piece when it comes, and waits for the next if none is left:
 `continuity_at_N` is the share of utterances whose longest wait is at most 100 ms. Expectation: 1.0
-at 8 and at 16.
+at 8 and at 16, with as many running at once (`running`); fewer running means that the engine's pace
+held some back, which a faster machine would not.
 
-Then more callers than the machine can serve: the same on a checkpoint made so deep that 16 streams
-cannot keep up, with the engine's pace and without it. `continuity_past_the_limit` belongs to the
-first, `..._unpaced` to the second; with the pace, callers wait for their turn instead
+Then more callers than the machine can serve: the same on the tiny checkpoint made so deep that 16
+streams cannot keep up, with the engine's pace and without it. `continuity_past_the_limit` belongs
+to the first, `..._unpaced` to the second; with the pace, callers wait for their turn instead
 (`wait_ms_past_the_limit`), and those beyond the line's end are refused. Expectation: 1.0, and far
 less without.
 
 On a machine that others load, too, a figure below 1 may be theirs; run it with `nice -n -10` then.
-`stall_ms` is the longest time for which this process, which only listens, got no core.
+`stall_ms` is the longest time for which this process, which only listens, got no core. It takes
+three starts of the engine and four times --seconds and what was begun by then: about 4 minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
 import random
@@ -30,14 +33,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.checkpoints import grown, with_voices
+from benchmarks.checkpoints import TINY, grown, with_voices
 from benchmarks.report import Spread, finish, say
 from engine import api
 from engine.client import WorkerEngine
 from engine.config import EngineConfig
 
 GAP_LIMIT_MS = 100.0
-SECONDS = 25.0
+PCM_BYTES = 4  # of a sample
 SPREAD_S = 2.0
 FRAMES = (40, 150)
 DEEP_LAYERS = 24
@@ -68,8 +71,8 @@ class Report:
         )
 
 
-async def speak(engine: WorkerEngine, frame_ms: float, rng: random.Random, to: Report) -> None:
-    """One utterance, listened to."""
+async def speak(engine: WorkerEngine, rate_hz: int, rng: random.Random, to: Report) -> None:
+    """One utterance, listened to. Raises RuntimeError if it is not as long as was asked for."""
     frames = rng.randint(*FRAMES)
     sampling = api.Sampling(seed=next(_ids), min_frames=frames, max_frames=frames)
     words = " ".join(rng.sample(WORDS, 8))
@@ -77,15 +80,16 @@ async def speak(engine: WorkerEngine, frame_ms: float, rng: random.Random, to: R
     request = api.SpeechRequest(f"c{next(_ids)}", words, voice, sampling=sampling)
     start, played_until, worst = time.perf_counter(), None, 0.0
     async for event in engine.speak(request):
-        if isinstance(event, api.Finished):
-            break
+        if isinstance(event, api.Finished) and event.frames != frames:
+            raise RuntimeError(f"expected {frames} frames, got {event.frames} ({event.reason})")
+        if not isinstance(event, api.Frames):
+            continue
         now = time.perf_counter()
         if played_until is None:
             to.first_ms.append(1000 * (now - start))
             played_until = now
         worst = max(worst, now - played_until)
-        made = len(event.codes) // 20
-        played_until = max(played_until, now) + made * frame_ms / 1000
+        played_until = max(played_until, now) + len(event.pcm) / PCM_BYTES / rate_hz
     to.gaps_ms.append(1000 * worst)
 
 
@@ -93,14 +97,14 @@ WORDS = "one two three four five six seven eight nine ten more less much very qu
 
 
 async def call(
-    engine: WorkerEngine, frame_ms: float, seed: int, start_s: float, until: float, to: Report
+    engine: WorkerEngine, rate_hz: int, seed: int, start_s: float, until: float, to: Report
 ) -> None:
     """Utterances one after the other; a refused one is tried again a little later."""
     rng = random.Random(seed)
     await asyncio.sleep(start_s)
     while time.perf_counter() < until:
         try:
-            await speak(engine, frame_ms, rng, to)
+            await speak(engine, rate_hz, rng, to)
         except api.EngineOverloadedError:
             to.refused += 1
             await asyncio.sleep(1.0)
@@ -113,13 +117,14 @@ async def watch(engine: WorkerEngine, to: Report) -> None:
         await asyncio.sleep(0.1)
 
 
-async def run(engine: WorkerEngine, frame_ms: float, callers: int) -> Report:
+async def run(engine: WorkerEngine, rate_hz: int, callers: int, seconds: float) -> Report:
     """So many callers for a while."""
     report = Report()
-    until = time.perf_counter() + SECONDS
+    say(f"{callers} callers for {seconds:.0f} s and until the last one's utterance ends ...")
+    until = time.perf_counter() + seconds
     watcher = asyncio.create_task(watch(engine, report))
     await asyncio.gather(
-        *(call(engine, frame_ms, i, SPREAD_S * i / callers, until, report) for i in range(callers))
+        *(call(engine, rate_hz, i, SPREAD_S * i / callers, until, report) for i in range(callers))
     )
     watcher.cancel()
     say(f"{callers} callers: {report}")
@@ -144,7 +149,7 @@ def stalls() -> Iterator[list[float]]:
         task.cancel()
 
 
-async def overload(checkpoint: Path, paced: bool) -> Report:
+async def overload(checkpoint: Path, paced: bool, seconds: float) -> Report:
     """More callers than the deep checkpoint can serve."""
     config = EngineConfig(
         checkpoint, max_streams=OVERLOAD_CALLERS, max_waiting=OVERLOAD_WAITING, paced=paced
@@ -153,27 +158,34 @@ async def overload(checkpoint: Path, paced: bool) -> Report:
     info = await engine.start()
     try:
         await engine.warm(VOICE)
-        return await run(engine, info.frame_ms, OVERLOAD_CALLERS)
+        return await run(engine, info.sample_rate_hz, OVERLOAD_CALLERS, seconds)
     finally:
         await engine.close()
 
 
-async def main() -> None:
+async def at_once(checkpoint: Path, seconds: float) -> tuple[list[Report], float]:
+    """8 and 16 callers of a checkpoint, and this process's longest stall, ms."""
+    engine = WorkerEngine(EngineConfig(checkpoint, max_streams=16), say)
+    info = await engine.start()
+    try:
+        await engine.warm(VOICE)
+        with stalls() as stall:
+            rate_hz = info.sample_rate_hz
+            return [await run(engine, rate_hz, callers, seconds) for callers in (8, 16)], stall[0]
+    finally:
+        await engine.close()
+
+
+async def main(checkpoint: Path, seconds: float) -> None:
     """Run and report."""
+    voices = {VOICE: ("A caller, for five seconds.", 5.0)}
     with tempfile.TemporaryDirectory() as folder:
-        tiny = with_voices(Path(folder), {VOICE: ("A caller, for five seconds.", 5.0)})
-        engine = WorkerEngine(EngineConfig(tiny, max_streams=16), say)
-        info = await engine.start()
-        try:
-            await engine.warm(VOICE)
-            with stalls() as stall:
-                at_8 = await run(engine, info.frame_ms, 8)
-                at_16 = await run(engine, info.frame_ms, 16)
-        finally:
-            await engine.close()
+        measured = with_voices(Path(folder) / "measured", voices, checkpoint)
+        (at_8, at_16), stall_ms = await at_once(measured, seconds)
+        tiny = with_voices(Path(folder) / "tiny", voices)
         deep = grown(tiny, Path(folder), DEEP_LAYERS)
-        paced = await overload(deep, paced=True)
-        unpaced = await overload(deep, paced=False)
+        paced = await overload(deep, paced=True, seconds=seconds)
+        unpaced = await overload(deep, paced=False, seconds=seconds)
     finish(
         benchmark="continuity",
         continuity_at_8=at_8.continuity,
@@ -189,11 +201,16 @@ async def main() -> None:
         first_sound_ms_at_16=Spread.of(at_16.first_ms, 0),
         wait_ms_past_the_limit=Spread.of(paced.first_ms, 0),
         refused_past_the_limit=paced.refused,
-        running_past_the_limit=paced.most_running,
+        running={"8": at_8.most_running, "16": at_16.most_running, "deep": paced.most_running},
         utterances=[len(r.gaps_ms) for r in (at_8, at_16, paced, unpaced)],
-        stall_ms=round(stall[0]),
+        stall_ms=round(stall_ms),
+        checkpoint=checkpoint.name,
     )
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--checkpoint", type=Path, default=TINY)
+    parser.add_argument("--seconds", type=float, default=25.0, help="of each of four runs")
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.checkpoint, arguments.seconds))
