@@ -35,7 +35,7 @@ from gateway.audio.resample import Resampler
 from gateway.config import Config
 from gateway.dialects.native import encode
 from gateway.dialects.native.encode import HEADER, KIND_AUDIO, VERSION
-from gateway.egress import group_packets
+from gateway.pacing import group_packets
 from gateway.server import running
 from gateway.transport import RequestProtocol, StreamProtocol, listen
 from gateway.types import Audio, AudioFormat, ContextSettings

@@ -154,7 +154,7 @@ class Commands:
         if settings.voice not in self._warmed:
             self._warmed.add(settings.voice)
             self._around.emit(WarmVoice(settings.voice))
-        self._around.emit(Send(Configured(context_id, settings)))
+        self._around.emit(Send((Configured(context_id, settings),)))
 
     def _open(self, context_id: str, settings: ContextSettings, now_ms: float) -> Utterance:
         self._roster.check_room(settings.preempt)

@@ -220,8 +220,8 @@ class SessionDriver:
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
-            case Send(event=event):
-                self._send(event)
+            case Send(events=events):
+                self._send(*events)
             case Submit():
                 self._port.submit(effect)
             case Abort():
@@ -232,9 +232,10 @@ class SessionDriver:
                 if self._sink is not None:
                     self._sink.close(code, reason)
 
-    def _send(self, event: Event) -> None:
-        self._metrics.observe(event)
-        self._sink_send(event)
+    def _send(self, *events: Event) -> None:
+        for event in events:
+            self._metrics.observe(event)
+            self._sink_send(event)
 
     def _sink_send(self, event: Event) -> None:
         if self._sink is not None:

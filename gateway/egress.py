@@ -7,33 +7,31 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from gateway.announce import Announcements
 from gateway.joint import Joint
+from gateway.pacing import BURST_PACKETS, group_packets
 from gateway.playout import Playout
-from gateway.speech import Line, Speech
+from gateway.speech import Speech
 from gateway.types import (
     Audio,
     ContextSettings,
     Event,
     Flushed,
     Packet,
-    SegmentStarted,
     Started,
-    Words,
 )
 
 REST_MARGIN_MS = 60.0
-BURST_PACKETS = 16
-GROUP_SHARE = 1 / 16  # of the lead: 80 ms of 1.5 s
-
-Sink = Callable[[Event], None]
 
 
-def group_packets(settings: ContextSettings) -> int:
-    """Packets leave in groups, which cost less: so many that the lead suffers little by it."""
-    return max(int(settings.lead_ms * GROUP_SHARE / settings.format.frame_ms), 1)
+class Sink(Protocol):
+    """Takes events that leave together, in order."""
+
+    def __call__(self, *events: Event) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +58,17 @@ class Egress:
         self.pre_skip_samples = 0  # known when started
         self.generation = generation
         self.sequence = 0
-        self.announced = 0  # lines whose first packet has left
         self.first_sent_at_ms: float | None = None
         self.first_sent_frames: int | None = None  # made by the engine when the first packet left
         self.paused = False
         self.gain = 1.0
         self._id = context_id
         self._speech = speech
+        self._announcements = Announcements(context_id, speech)
         self._playout = playout
         self._joint = joint
         self._sink = sink
         self._flushes: deque[FlushMark] = deque()
-        self._timed: deque[Line] = deque()  # with word times, not yet announced
         self._dry = True  # the last pull found too little for a packet
         self._rest_is_out = True  # nothing is held back for what may follow
         self.underrun_ms = 0.0  # how long the listener had nothing to play, although text was there
@@ -82,6 +79,11 @@ class Egress:
     def started(self) -> bool:
         """The context has a number, and audio of it has left."""
         return self.number > 0
+
+    @property
+    def announced(self) -> int:
+        """Lines whose first packet has left."""
+        return self._announcements.count
 
     @property
     def sent_samples(self) -> int:
@@ -115,9 +117,8 @@ class Egress:
             return None
         if self._dry:
             return self._rest_at_ms
-        group = group_packets(settings)
-        left = group - self.sequence % group
-        return self._playout.due_at_ms(left * settings.format.frame_ms, settings.lead_ms)
+        left_ms = self._left_of_group(settings) * settings.format.frame_ms
+        return self._playout.due_at_ms(left_ms, settings.lead_ms)
 
     def pump(
         self, settings: ContextSettings, next_number: Callable[[], int], now_ms: float
@@ -132,14 +133,19 @@ class Egress:
                 self._let_rest_out()
             if not self.started and (chain := self._speech.chain) is not None:
                 chain.fade_in(self._joint.overlap_ms(now_ms))
-            packet = self._pull()
-            if packet is None:
+            left = self._left_of_group(settings)  # when one of them is due, all are
+            packets = self._pull_some(min(left, last - self.sequence))
+            if not packets:
                 continue  # starved now: perhaps the rest is to be let out
             if not self.started:
                 self._start(settings, next_number(), now_ms)
-            self._send(packet, self._is_last(), now_ms)
+            self._send_some(packets, self._is_last(), now_ms)
             sent = True
         return sent
+
+    def _left_of_group(self, settings: ContextSettings) -> int:
+        group = group_packets(settings)
+        return group - self.sequence % group
 
     @property
     def _rest_at_ms(self) -> float | None:
@@ -171,19 +177,16 @@ class Egress:
 
     def settle(self, words_wanted: bool) -> None:
         """Send what became certain: word times, answered flushes."""
-        while (line := self._speech.take_timed()) is not None:
-            self._timed.append(line)
-        while self._timed and self._timed[0].index < self.announced:
-            line = self._timed.popleft()
-            if words_wanted and line.words:
-                self._sink(Words(self._id, line.words, line.source))
+        for event in self._announcements.words(words_wanted):
+            self._sink(event)
         while self._flushes and self._has_left(self._flushes[0].ordinal):
             mark = self._flushes.popleft()
             self._sink(Flushed(self._id, mark.flush_id, self._playout.sent_ms))
 
     def announce_rest(self, words_wanted: bool) -> None:
         """Everything has left: announce what begins at the very end, too."""
-        self._announce(math.inf)
+        for event in self._announcements.beginnings(math.inf):
+            self._sink(event)
         self.settle(words_wanted)
 
     def duck(self, gain: float, now_ms: float) -> float:
@@ -235,6 +238,12 @@ class Egress:
         self._dry = packet is None
         return packet
 
+    def _pull_some(self, most: int) -> list[Packet]:
+        packets: list[Packet] = []
+        while len(packets) < most and (packet := self._pull()) is not None:
+            packets.append(packet)
+        return packets
+
     def _is_last(self) -> bool:
         """Nothing follows the packet that was just pulled."""
         chain = self._speech.chain
@@ -253,47 +262,38 @@ class Egress:
         )
 
     def _send(self, packet: Packet, last: bool, now_ms: float) -> None:
-        chain = self._speech.chain
+        self._send_some((packet,), last, now_ms)
+
+    def _send_some(self, packets: Sequence[Packet], last: bool, now_ms: float) -> None:
+        """`last`: nothing follows them."""
+        speech, chain = self._speech, self._speech.chain
         assert chain is not None
         if self.first_sent_at_ms is None:
             self.first_sent_at_ms = now_ms
-            self.first_sent_frames = self._speech.frames
+            self.first_sent_frames = speech.frames
         elif self._busy_since_ms is not None:
             dry_since_ms = max(self._playout.end_at_ms(), self._busy_since_ms)
             self.underrun_ms += max(now_ms - dry_since_ms, 0.0)
-        end_samples = packet.start_samples + packet.duration_samples - chain.pre_skip_samples
-        self._announce(end_samples)
-        self._sink(
-            Audio(
-                self._id,
-                self.number,
-                self.generation,
-                self.sequence,
-                packet.start_samples,
-                packet.payload,
-                last,
-            )
-        )
-        self.sequence += 1
-        self._playout.note_sent(self._speech.to_ms(max(end_samples, 0)), now_ms)
-
-    def _announce(self, until_samples: float) -> None:
-        """Announce the lines that begin before `until_samples`."""
-        speech = self._speech
-        while self.announced < len(speech.lines):
-            line = speech.lines[self.announced]
-            start = speech.chain.segment_start_samples(line.index) if speech.chain else None
-            if start is None or not line.frames or start >= until_samples:
-                return
-            self.announced += 1
-            segment = line.segment
-            self._sink(
-                SegmentStarted(
+        skip, final = chain.pre_skip_samples, packets[-1]
+        end_samples = final.start_samples + final.duration_samples - skip
+        begins = self._announcements.next_start_samples() < end_samples
+        events: list[Event] = []
+        for packet in packets:
+            if begins:
+                at = packet.start_samples + packet.duration_samples - skip
+                events += self._announcements.beginnings(at)
+            ends = last and packet is final
+            events.append(
+                Audio(
                     self._id,
-                    line.index,
-                    segment.start,
-                    segment.end,
-                    segment.text,
-                    speech.to_ms(start),
+                    self.number,
+                    self.generation,
+                    self.sequence,
+                    packet.start_samples,
+                    packet.payload,
+                    ends,
                 )
             )
+            self.sequence += 1
+        self._sink(*events)
+        self._playout.note_sent(speech.to_ms(max(end_samples, 0)), now_ms)

@@ -32,10 +32,11 @@ class Hold:
         """When the session gives its client up; None while the client is here."""
         return self._until_ms
 
-    def note(self, event: Event) -> None:
-        """An event was given to the shell."""
+    def note(self, events: tuple[Event, ...]) -> None:
+        """Events were given to the shell."""
         if self.token is not None:
-            self._replay.note(event)
+            for event in events:
+                self._replay.note(event)
 
     def begin(self, now_ms: float) -> bool:
         """The connection is lost. Whether the session waits."""

@@ -28,9 +28,7 @@ from gateway.types import Abort, Command, Effect, EngineFacts, Event, Failed, He
 from gateway.utterance import Utterance
 from gateway.words import SpeechRate
 
-# After so many effects the shell gets to perform them: it may find that the socket takes no more,
-# and other sessions have their turn.
-BURST_EFFECTS = 32
+BURST_EVENTS = 32  # then the shell gets to send them: the socket may take no more
 
 
 class Session:
@@ -51,6 +49,7 @@ class Session:
         self._engine = engine
         self._hold = Hold(limits, resume_token)
         self._effects: list[Effect] = []
+        self._unsent = 0  # events in them
         self._writable = True
         self._cut_short = False  # more could be sent at once
         self._closed = False
@@ -71,7 +70,7 @@ class Session:
         self._roster = Roster(limits.max_contexts)
         self._requests = Requests(self._effects.append)
         self._commands = Commands(around, self._roster, self._requests)
-        self._effects.append(Send(self._greeting(resumed=False)))  # not counted, never replayed
+        self._effects.append(Send((self._greeting(resumed=False),)))  # not counted, never replayed
 
     def __str__(self) -> str:
         return f"session {self.id} ({', '.join(str(u.context) for u in self._roster.queue)})"
@@ -84,13 +83,13 @@ class Session:
         try:
             self._commands.obey(command, now_ms)
         except ClientError as error:
-            self._emit(Send(Failed(command.context, error.code, str(error))))
+            self._emit(Send((Failed(command.context, error.code, str(error)),)))
         self._settle(now_ms)
 
     def refuse(self, error: ClientError) -> None:
         """Answer a message that was no command."""
         self._hold.received += 1
-        self._emit(Send(Failed(error.context, error.code, str(error))))
+        self._emit(Send((Failed(error.context, error.code, str(error)),)))
 
     # --- the engine ---
 
@@ -223,6 +222,7 @@ class Session:
         """What is to be done, in order. Each effect is returned once."""
         drained = list(self._effects)
         self._effects.clear()
+        self._unsent = 0
         return drained
 
     def check_integrity(self) -> None:
@@ -236,7 +236,8 @@ class Session:
     def _emit(self, effect: Effect) -> None:
         self._effects.append(effect)
         if isinstance(effect, Send):
-            self._hold.note(effect.event)
+            self._unsent += len(effect.events)
+            self._hold.note(effect.events)
 
     def _greeting(self, resumed: bool) -> Hello:
         facts = dataclasses.asdict(self._engine)
@@ -278,7 +279,7 @@ class Session:
             changed = self._submit(now_ms)
             if self._sending and not self._cut_short:
                 changed = self._pump(now_ms) or changed
-                self._cut_short = changed and len(self._effects) >= BURST_EFFECTS
+                self._cut_short = changed and self._unsent >= BURST_EVENTS
 
     def _submit(self, now_ms: float) -> bool:
         speakers = [u for u in self._roster.queue if u.speaking]

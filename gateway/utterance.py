@@ -296,5 +296,5 @@ class Utterance:
             )
         )
 
-    def _send(self, event: Event) -> None:
-        self._around.emit(Send(event))
+    def _send(self, *events: Event) -> None:
+        self._around.emit(Send(events))

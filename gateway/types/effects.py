@@ -48,9 +48,9 @@ class WarmVoice:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Give this event to the dialect and the result to the socket, in order."""
+    """Give these events to the dialect and the results to the socket, in order."""
 
-    event: Event
+    events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)

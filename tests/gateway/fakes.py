@@ -300,7 +300,7 @@ class Harness:
             self.effects.append(effect)
             match effect:
                 case Send():
-                    self.sent.append((self.now_ms, effect.event))
+                    self.sent += [(self.now_ms, event) for event in effect.events]
                 case Submit():
                     self._speak(effect)
                 case Abort():
