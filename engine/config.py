@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 # what speaks when nobody names a checkpoint
-DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "s2-pro-tiny"
+DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "built-in"
 
 Style = Literal["fish", "omni"]
 ForeignText = Literal["transliterate", "refuse"]
