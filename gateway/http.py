@@ -48,15 +48,6 @@ _JSON_BYTES_PER_CHAR = 12  # an astral character as two \uXXXX escapes
 _OTHER_FIELDS_BYTES = 4096
 
 
-def _all_statuses() -> dict[str, int]:
-    statuses, todo = {}, [GatewayError]
-    while todo:
-        error = todo.pop()
-        statuses[error.code] = error.http_status
-        todo += error.__subclasses__()
-    return statuses
-
-
 class SpeechEndpoint:
     """The ASGI application of one route: streams with backpressure and sees the client go."""
 

@@ -11,6 +11,16 @@ from gateway.metrics import Metrics
 from gateway.outbox import Outbox
 from gateway.types import Audio, AudioFormat, Done, Event, Failed, Interrupted, Started
 
+
+def _all_statuses() -> dict[str, int]:
+    statuses, todo = {}, [GatewayError]
+    while todo:
+        error = todo.pop()
+        statuses[error.code] = error.http_status
+        todo += error.__subclasses__()
+    return statuses
+
+
 _STATUS = _all_statuses()
 
 
