@@ -32,8 +32,19 @@ class FileWriter(Protocol):
         """What is left."""
         ...
 
+    def close(self) -> None:
+        """The file will not be used any more, finished or not. Idempotent."""
+        ...
 
-class PcmFile:
+
+class _Plain:
+    """A writer that holds nothing but Python objects."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class PcmFile(_Plain):
     """Raw samples."""
 
     def start(self, event: Started) -> bytes:
@@ -49,7 +60,7 @@ class PcmFile:
         return b""
 
 
-class WavFile:
+class WavFile(_Plain):
     """16-bit PCM behind a header."""
 
     def __init__(self, sample_rate_hz: int, whole: bool) -> None:
@@ -76,7 +87,7 @@ class WavFile:
         return b"" if self._started else wav_header(self._rate_hz, 0)
 
 
-class OggFile:
+class OggFile(_Plain):
     """Opus packets in Ogg."""
 
     def __init__(self) -> None:
@@ -164,6 +175,12 @@ class EncodedFile:
         self._container.mux(self._stream.encode(None))
         self._container.close()
         return self._written.take()
+
+    def close(self) -> None:
+        """Close the container now: left to the garbage collector, which may free its stream first,
+        an unfinished one ends the process.
+        """
+        self._container.close()
 
 
 def file_format(response_format: str, engine_rate_hz: int, pcm_rate_hz: int) -> AudioFormat:

@@ -19,34 +19,25 @@ from starlette.types import Receive, Scope, Send
 
 from gateway.auth import bearer_key, origin_allowed
 from gateway.config import Config
-from gateway.containers import file_format, file_writer
+from gateway.containers import file_format
 from gateway.dialects import openai
 from gateway.driver import SessionDriver
 from gateway.errors import (
     ClientError,
-    EngineFailedError,
     GatewayError,
     MessageTooLargeError,
     OverloadedError,
-    SlowClientError,
     UnauthorizedError,
 )
 from gateway.metrics import Metrics
-from gateway.outbox import Outbox
 from gateway.service import Service
+from gateway.speech_body import ReportedError, SpeechSink
 from gateway.transport import HANG_UP, HangUp
 from gateway.types import (
-    Audio,
-    AudioFormat,
     Configure,
-    Done,
     End,
-    Event,
-    Failed,
-    Interrupted,
     Limits,
     SettingsPatch,
-    Started,
     Text,
 )
 
@@ -55,92 +46,6 @@ log = logging.getLogger(__name__)
 _CONTEXT = "speech"
 _JSON_BYTES_PER_CHAR = 12  # an astral character as two \uXXXX escapes
 _OTHER_FIELDS_BYTES = 4096
-
-
-class ReportedError(GatewayError):
-    """An error event of the session, as an HTTP status."""
-
-    def __init__(self, event: Failed) -> None:
-        super().__init__(event.message)
-        self.code = event.code
-        self.http_status = _STATUS.get(event.code, 500)
-
-
-def _all_statuses() -> dict[str, int]:
-    statuses, todo = {}, [GatewayError]
-    while todo:
-        error = todo.pop()
-        statuses[error.code] = error.http_status
-        todo += error.__subclasses__()
-    return statuses
-
-
-_STATUS = _all_statuses()
-
-
-class SpeechSink:
-    """Events of the one context to pieces of a response body."""
-
-    def __init__(
-        self, call: openai.SpeechCall, audio_format: AudioFormat, config: Config, metrics: Metrics
-    ) -> None:
-        self.driver: SessionDriver | None = None
-        self.error: GatewayError | None = None
-        self.outbox: Outbox[bytes] = Outbox(
-            config.queue_high_water_bytes,
-            config.queue_max_bytes,
-            config.slow_client_timeout_ms / 1000,
-            self._on_writable,
-            self._on_slow_client,
-        )
-        self.tail = b""  # a whole file, or its end: as large as it must be
-        self._sse = call.stream_format == "sse"
-        self._writer = file_writer(
-            call.response_format, audio_format, whole=call.stream_format is None
-        )
-        self._metrics = metrics
-
-    def send(self, event: Event) -> None:
-        """Write what the event means into the body."""
-        if isinstance(event, Started):
-            self._put(self._writer.start(event))
-        elif isinstance(event, Audio):
-            self._put(self._writer.write(event))
-        elif isinstance(event, Done):
-            self._finish(event)
-        elif isinstance(event, Failed):
-            self.fail(ReportedError(event))
-        elif isinstance(event, Interrupted):
-            self.fail(EngineFailedError("the speech was given up"))
-
-    def close(self, code: int, reason: str) -> None:
-        """The session hangs up."""
-        self.fail(EngineFailedError(reason))
-
-    def fail(self, error: GatewayError) -> None:
-        """The body ends here, unfinished."""
-        if self.error is None:
-            self.error = error
-        self.outbox.close()
-
-    def _finish(self, done: Done) -> None:
-        end = self._writer.finish(done)
-        self.tail = (
-            (openai.sse_delta(end) if end else b"") + openai.sse_done(done) if self._sse else end
-        )
-        self.outbox.close()
-
-    def _put(self, piece: bytes) -> None:
-        if piece:
-            self.outbox.put(openai.sse_delta(piece) if self._sse else piece)
-
-    def _on_writable(self, writable: bool) -> None:
-        if self.driver is not None:
-            self.driver.set_writable(writable)
-
-    def _on_slow_client(self, error: SlowClientError) -> None:
-        self._metrics.slow_clients_total.inc()
-        self.fail(error)
 
 
 class SpeechEndpoint:
@@ -176,20 +81,31 @@ class SpeechEndpoint:
             call.response_format, self._service.info.sample_rate_hz, openai.PCM_RATE_HZ
         )
         sink = SpeechSink(call, audio_format, config, self._service.metrics)
-        async with self._service.session("openai", sink, _limits(config)) as driver:
-            sink.driver = driver
-            patch = SettingsPatch(
-                voice=call.voice, format=audio_format, speed=call.speed, lead_ms=0
-            )
-            for command in (Configure(_CONTEXT, patch), Text(_CONTEXT, call.text), End(_CONTEXT)):
-                driver.receive(command)
-                if sink.error is not None:
-                    raise sink.error
-            hang_up: HangUp = request.scope["state"][HANG_UP]
-            try:
-                await _unless_gone(request, _respond(call, sink, send, hang_up))
-            finally:
-                sink.outbox.close(discard=True)
+        try:
+            async with self._service.session("openai", sink, _limits(config)) as driver:
+                await self._converse(call, sink, driver, request, send)
+        finally:
+            sink.release()
+
+    async def _converse(
+        self,
+        call: openai.SpeechCall,
+        sink: SpeechSink,
+        driver: SessionDriver,
+        request: Request,
+        send: Send,
+    ) -> None:
+        sink.driver = driver
+        patch = SettingsPatch(voice=call.voice, format=sink.format, speed=call.speed, lead_ms=0)
+        for command in (Configure(_CONTEXT, patch), Text(_CONTEXT, call.text), End(_CONTEXT)):
+            driver.receive(command)
+            if sink.error is not None:
+                raise sink.error
+        hang_up: HangUp = request.scope["state"][HANG_UP]
+        try:
+            await _unless_gone(request, _respond(call, sink, send, hang_up))
+        finally:
+            sink.outbox.close(discard=True)
 
 
 def _limits(config: Config) -> Limits:

@@ -28,6 +28,7 @@ SHELL = tuple(
         "resumable",
         "server",
         "service",
+        "speech_body",
         "transport",
         "turns",
     )

@@ -54,7 +54,9 @@ def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
     config = decoder.config
     weight = decoder.out_proj.weight.detach()  # [latent, D]
     inverse = torch.linalg.pinv(weight.double()).float()
-    blank = torch.zeros(weight.shape[0], 2)
+    # one tensor for all quantisers: the file holds it once
+    out = torch.cat([weight, torch.zeros(weight.shape[0], 2)], 1)[..., None]
+    into = torch.cat([inverse, torch.zeros(2, inverse.shape[1])])[..., None]
     tensors: dict[str, Tensor] = {}
     sizes = list(config.codebook_sizes)
     for index, rows in enumerate(torch.split(decoder.vectors, sizes)):
@@ -65,16 +67,12 @@ def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
         )
         lifted, b = sphere(rows)
         tensors[f"{name}.codebook.weight"] = lifted
-        tensors |= _weight_norm(
-            f"{name}.out_proj", torch.cat([weight, blank], 1)[..., None], ("_g", "_v")
-        )
+        tensors |= _weight_norm(f"{name}.out_proj", out, ("_g", "_v"))
         tensors[f"{name}.out_proj.bias"] = torch.zeros(weight.shape[0])
         if config.has_encoder:
             # Rows of zero would have no direction for weight norm: the file may spell a weight
             # plainly.
-            tensors[f"{name}.in_proj.weight"] = torch.cat(
-                [inverse, torch.zeros(2, inverse.shape[1])]
-            )[..., None]
+            tensors[f"{name}.in_proj.weight"] = into
             tensors[f"{name}.in_proj.bias"] = torch.cat(
                 [torch.zeros(rows.shape[1]), torch.tensor([b, 0.0])]
             )
@@ -147,9 +145,8 @@ def write_checkpoint(
     )
     (part / SINGLE_FILE).chmod(0o644)  # the library writes for its user alone
     codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
-    torch.save(
-        {name: value.half().contiguous() for name, value in codec.items()}, part / WEIGHTS_FILE
-    )
+    halves = {id(value): value.half().contiguous() for value in codec.values()}
+    torch.save({name: halves[id(value)] for name, value in codec.items()}, part / WEIGHTS_FILE)
     (part / "README.md").write_text(
         files("engine.train").joinpath("model_card.md").read_text("utf-8"), "utf-8"
     )

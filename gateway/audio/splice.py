@@ -23,7 +23,8 @@ def rising(count: int) -> Samples:
 
 def complement(gains: Samples) -> Samples:
     """Gains that keep the power constant beside these, for sounds that are unrelated."""
-    return np.sqrt(1.0 - gains * gains)
+    gains_beside: Samples = np.sqrt(1.0 - gains * gains)
+    return gains_beside
 
 
 def crossfade(tail: Samples, head: Samples) -> Samples:

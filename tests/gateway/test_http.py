@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import io
 import json
 import socket as sockets
@@ -15,6 +16,7 @@ import openai
 import pytest
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
+from gateway.containers import EncodedFile
 from gateway.server import RunningGateway
 from tests.gateway.shell import SLOW, gateway, http, until, wav_parts
 
@@ -204,6 +206,24 @@ async def test_a_failure_after_sound_cuts_the_response() -> None:
         response = await speak(served, response_format="pcm", stream_format="sse")
     last = json.loads(response.text.strip().split("\n\n")[-1].removeprefix("data: "))
     assert (last["type"], last["error"]["code"]) == ("error", "engine_failed")
+
+
+@pytest.mark.parametrize("response_format", ["aac", "mp3", "flac"])
+async def test_a_file_that_nobody_waits_for_is_closed_at_once(
+    response_format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unfinished container that the garbage collector finds may end the process."""
+    closed: list[EncodedFile] = []
+    close = EncodedFile.close
+    monkeypatch.setattr(EncodedFile, "close", lambda file: (closed.append(file), close(file)))
+    body = {"input": TEXT * 20, "voice": "default", "response_format": response_format}
+    async with gateway(FakeEngine(SLOW)) as served, http(served) as client:
+        async with client.stream("POST", "v1/audio/speech", json=body) as response:
+            assert response.status_code == 200
+        await until(lambda: len(closed) == 1)
+        await until(lambda: served.service.sessions == 0)
+    closed[0].close()  # twice is harmless
+    gc.collect()
 
 
 @pytest.mark.parametrize("response_format", ["pcm", "wav"])
