@@ -28,11 +28,11 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
+from benchmarks.checkpoints import TINY
 from benchmarks.report import Spread, finish, say
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.weights import CodecWeights, expected_tensors, load_codec
-from engine.config import DEFAULT_CHECKPOINT
 
 FRAMES = FIRST_FRAMES + 3 * NEXT_FRAMES
 FIRST_CHUNK_REPEATS = 20
@@ -160,7 +160,7 @@ def random_s2_pro() -> CodecWeights:
 def main() -> None:
     """Parse, measure, report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--checkpoint", type=Path, default=DEFAULT_CHECKPOINT)
+    parser.add_argument("--checkpoint", type=Path, default=TINY)
     parser.add_argument("--s2-pro", action="store_true")
     parser.add_argument("--streams", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=7)
