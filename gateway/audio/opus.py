@@ -21,6 +21,7 @@ _APPLICATION_AUDIO = 2049
 _GET_LOOKAHEAD = 4027
 
 _CELT_BPS = 32_000
+_SILK_COMPLEXITY = 5  # at least
 _EXPECTED_LOSS_PERCENT = 10  # how much the in-band FEC prepares for
 
 
@@ -50,10 +51,12 @@ class OpusEncoder:
     and DTX exist only there.
 
     Complexity of CELT at 32 kbit/s (libopus 1.3.1, us for 20 ms, PESQ wide band of 15 recordings of
-    speech and of 6 espeak sentences): 0: 15, 3.3, 3.2; 5 and 6: 35, 3.8, 3.2. 1 to 4 cost 19 to 24
-    and sound worse than 0 (1: 2.8 for espeak); from 7 on libopus turns to SILK (149 us, 3.9). So 5
-    is the default, and 0 is for who has more bandwidth than CPU: at 56 kbit/s it takes 18 us for
-    3.9. libopus 1.6, as bundled with PyAV, takes 18 us at 0 and as long at 5.
+    synthetic speech and of 6 espeak sentences): 0: 15, 3.3, 3.2; 5 and 6: 35, 3.8, 3.2. 1 to 4 cost
+    19 to 24 and sound worse than 0 (1: 2.8 for espeak); from 7 on libopus turns to SILK (149 us,
+    3.9). Bandwidth is cheaper than CPU: 0 at 48 kbit/s takes 17 us for 3.7 and 3.5, and is the
+    default; 5 at 32 kbit/s is for narrow lines. SILK at 0 would sound like a bad line (2.5 against
+    3.4 at 24 kbit/s), so it gets at least `_SILK_COMPLEXITY`. libopus 1.6, as bundled with PyAV,
+    takes 18 us at 0 and as long at 5.
 
     Raises:
         ValueError: a setting is out of its range.
@@ -69,7 +72,7 @@ class OpusEncoder:
         weakref.finalize(self, api.encoder.destroy, self._state)
         settings = [
             (api.ctl.set_bitrate, audio_format.bitrate_bps),
-            (api.ctl.set_complexity, audio_format.complexity),
+            (api.ctl.set_complexity, max(audio_format.complexity, _SILK_COMPLEXITY * silk)),
             (api.ctl.set_inband_fec, int(audio_format.fec)),
             (api.ctl.set_packet_loss_perc, _EXPECTED_LOSS_PERCENT if audio_format.fec else 0),
             (api.ctl.set_dtx, int(audio_format.dtx)),

@@ -35,8 +35,8 @@ class AudioFormat:
     codec: Codec = Codec.OPUS
     sample_rate_hz: int = OPUS_RATE_HZ
     frame_ms: int = 20
-    bitrate_bps: int = 32_000
-    complexity: int = 5
+    bitrate_bps: int = 48_000
+    complexity: int = 0
     fec: bool = False
     dtx: bool = False
 

@@ -46,8 +46,8 @@ class FormatShape(Struct, forbid_unknown_fields=True):
     codec: str = "opus"
     sample_rate_hz: int | UnsetType = UNSET
     frame_ms: int = 20
-    bitrate_bps: int = 32_000
-    complexity: int = 5
+    bitrate_bps: int = 48_000
+    complexity: int = 0
     fec: bool = False
     dtx: bool = False
 

@@ -48,6 +48,12 @@ def test_bitrate_and_complexity_are_obeyed() -> None:
     assert plain != careful
 
 
+def test_silk_gets_the_complexity_that_it_needs() -> None:
+    sound = speech_like(RATE, 1.0)
+    packets = [encode(AudioFormat(bitrate_bps=24_000, complexity=c), sound)[1] for c in (0, 5, 10)]
+    assert packets[0] == packets[1] != packets[2]
+
+
 def test_fec_adds_redundancy_that_a_decoder_can_use() -> None:
     sound = speech_like(RATE, 1.0)
     _, with_fec = encode(AudioFormat(fec=True, bitrate_bps=24_000), sound)
