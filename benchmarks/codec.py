@@ -27,8 +27,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
 from benchmarks.checkpoints import TINY
+from benchmarks.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
 from benchmarks.report import Spread, finish, say
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
