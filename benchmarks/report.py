@@ -59,5 +59,4 @@ def tree_memory_mib(pid: int) -> dict[str, int]:
 
 def finish(**figures: Any) -> None:
     """Print the report as one JSON line, the last of the run."""
-    plain = {k: asdict(v) if isinstance(v, Spread) else v for k, v in figures.items()}
-    print(json.dumps({"machine": machine(), **plain}), flush=True)
+    print(json.dumps({"machine": machine(), **figures}, default=asdict), flush=True)
