@@ -3,10 +3,11 @@
     uv run python -m benchmarks.throughput
 
 Both sides go the whole road from prompt to PCM: slow AR, sampling, fast AR, streaming codec. The
-plain loop speaks one request after the other in this process; the engine is a worker process with
-SGLang in it. They take turns within one run, so that a change of the machine's mood meets both.
-Expectation: 4 times the loop's rate at 16 streams (a step's cost grows slowly with its batch), 0.6
-times at 1 (a step then pays for two processes and the scheduler).
+plain loop speaks one request after the other in this process, eagerly: its codec runs layer by
+layer; the engine is a worker process with SGLang in it, and its codec in compiled tiles. The keys
+with `_tiled` give the loop the tiles, too. They take turns within one run, so that a change of the
+machine's mood meets all. Expectation: 8 times the loop's rate at 16 streams (a step's cost grows
+slowly with its batch), 1 at 1 (a step then pays for two processes and the scheduler).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from engine import api
 from engine.checkpoint import Checkpoint
 from engine.client import WorkerEngine
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.weights import load_codec
 from engine.config import EngineConfig
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
@@ -42,12 +44,12 @@ _ids = itertools.count()
 class Loop:
     """The plain loop with the codec behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, tiles: bool) -> None:
         checkpoint = Checkpoint.open(CHECKPOINT)
         prompts = PromptBuilder(load_tokenizer(checkpoint), checkpoint)
         self._matrix = prompts.build(TEXT).matrix()
         self._loop = PlainLoop(CHECKPOINT)
-        self._decoder = StreamingDecoder.from_checkpoint(CHECKPOINT, max_slots=1)
+        self._decoder = StreamingDecoder(load_codec(CHECKPOINT), 1, tiles)
 
     def frames_per_second(self) -> float:
         """Speak one request."""
@@ -106,27 +108,32 @@ async def main() -> None:
     """Run and report."""
     torch.set_num_threads(1)
     say("loading the plain loop")
-    loop = Loop()
+    loop, tiled = Loop(tiles=False), Loop(tiles=True)
     say("starting the engine")
     engine = WorkerEngine(EngineConfig(CHECKPOINT, max_streams=max(STREAMS)), say)
     info = await engine.start()
     try:
         assert engine.pid is not None
         plain: list[float] = []
+        plain_tiled: list[float] = []
         rates: dict[int, list[float]] = {n: [] for n in STREAMS}
-        loop.frames_per_second()
+        loop.frames_per_second(), tiled.frames_per_second()
         for _ in range(ROUNDS):
             plain.append(loop.frames_per_second())
+            plain_tiled.append(tiled.frames_per_second())
             for n in STREAMS:
                 rates[n].append(await frames_per_second(engine, n))
             say(
                 f"plain {plain[-1]:.0f}/s, "
                 + ", ".join(f"{n}: {r[-1]:.0f}/s" for n, r in rates.items())
             )
-        ratios = {
-            n: Spread.of([rate / base for rate, base in zip(rates[n], plain, strict=True)])
-            for n in STREAMS
-        }
+        ratios, ratios_tiled = (
+            {
+                n: Spread.of([rate / one for rate, one in zip(rates[n], base, strict=True)])
+                for n in STREAMS
+            }
+            for base in (plain, plain_tiled)
+        )
         gap_free = await gap_free_streams(engine, info.frame_ms, max(STREAMS))
         memory = tree_memory_mib(engine.pid)
     finally:
@@ -136,10 +143,13 @@ async def main() -> None:
         benchmark="throughput",
         ratio_at_1=ratios[1].median,
         ratio_at_16=ratios[16].median,
+        ratio_at_1_tiled=ratios_tiled[1].median,
+        ratio_at_16_tiled=ratios_tiled[16].median,
         ratios={str(n): str(ratio) for n, ratio in ratios.items()},
         ms_per_frame={str(n): round(1000 / float(np.median(r)), 2) for n, r in rates.items()},
         step_ms={str(n): round(1000 * n / float(np.median(r)), 2) for n, r in rates.items()},
         plain_ms_per_frame=round(1000 / float(np.median(plain)), 2),
+        plain_tiled_ms_per_frame=round(1000 / float(np.median(plain_tiled)), 2),
         gap_free_streams=gap_free,
         memory_mib=memory,
     )

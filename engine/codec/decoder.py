@@ -85,9 +85,12 @@ class Waves:
 
 
 class Decoder:
-    """The network, without state of its own: `layout` says what a stream must remember."""
+    """The network, without state of its own: `layout` says what a stream must remember.
 
-    def __init__(self, weights: CodecWeights) -> None:
+    `tiles`: let a small codec run in compiled tiles; without them it runs layer by layer.
+    """
+
+    def __init__(self, weights: CodecWeights, tiles: bool = True) -> None:
         config = weights.config
         self.config = config
         self.layout = layout = StateLayout()
@@ -110,7 +113,7 @@ class Decoder:
             name = f"quantizer.upsample.{i}"
             upsample = Upsample(weights.weight(f"{name}.0.conv"), weights.bias(f"{name}.0.conv"))
             self.upsamples.append((upsample, ConvNeXt(layout, weights, f"{name}.1")))
-        waves = NarrowWaves if is_small(config, weights.device) else Waves
+        waves = NarrowWaves if tiles and is_small(config, weights.device) else Waves
         self.waves = waves(layout, weights)
 
     def __call__(self, codes: Tensor, batch: Batch) -> Tensor:
@@ -130,10 +133,10 @@ class StreamingDecoder:
     One thread decodes at a time; another may allocate and free slots that are not being decoded.
     """
 
-    def __init__(self, weights: CodecWeights, max_slots: int) -> None:
+    def __init__(self, weights: CodecWeights, max_slots: int, tiles: bool = True) -> None:
         self.config: CodecConfig = weights.config
         self.pool = SlotPool(max_slots)
-        self._decoder = Decoder(weights)
+        self._decoder = Decoder(weights, tiles)
         self._device = weights.device
         self._state = StreamState(self._decoder.layout, max_slots, weights.device)
 
