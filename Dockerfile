@@ -13,7 +13,7 @@ COPY engine engine
 COPY clients clients
 RUN uv sync --no-dev --no-editable
 # The codec's kernels are compiled once, here, instead of at the container's first start.
-RUN .venv/bin/python -c "import engine.codec.fused"
+RUN .venv/bin/python -c "import engine.codec.decoder"
 
 FROM python:3.12-slim
 RUN apt-get update \

@@ -59,7 +59,7 @@ def compiled(signature: Any, fastmath: set[str], **options: Any) -> Callable[[Ke
 # a multiply-add may take one step; nothing else may change, or the reduction below would go
 EXACT = {"contract"}
 # sums of products may run in several lanes, always the same ones
-SUMS = {"contract", "reassoc"}
+_SUMS = {"contract", "reassoc"}
 
 
 @compiled(float32(float32), EXACT, inline="always")
@@ -110,7 +110,7 @@ def snake_join(x: Floats, alpha: Floats, histories: Floats, offset: int, joined:
         histories[b, offset : offset + kept] = joined[b, size:]
 
 
-@compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), SUMS)
+@compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), _SUMS)
 def add_norm(x: Floats, y: Floats, eps: float, out: Floats) -> None:
     """x += y; out = x divided by its root mean square. All [N, C]."""
     width = np.float32(x.shape[1])
@@ -154,7 +154,7 @@ def linear(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
         float32,
         float32[:, :, ::1],
     ),
-    SUMS,
+    _SUMS,
 )
 def depthwise_norm(
     x: Floats, taps: Floats, bias: Floats, histories: Floats, offset: int, eps: float, out: Floats
@@ -202,7 +202,7 @@ def _rotate(x: Any, turns: Any, out: Any) -> None:
 
 
 @compiled(
-    void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), SUMS
+    void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), _SUMS
 )
 def _attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: Any) -> None:
     """Softmax attention of one query [D] over the first `count` of keys and values [W, D]."""

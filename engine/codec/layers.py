@@ -12,6 +12,8 @@ u = a x it is (u + sin^2 u) / a, so `u` comes out of the convolution before (its
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -134,23 +136,42 @@ class SnakeUpsample:
         return y.reshape(y.shape[0], -1, self.out)
 
 
+@dataclass(frozen=True, slots=True)
+class UnitWeights:
+    """A residual unit's tensors, the second snake's alpha folded into the convolutions around it.
+
+    `alpha` [C] of the first snake; wide [C, C, taps] and narrow [C, C, 1] with their biases [C].
+    """
+
+    alpha: Tensor
+    wide: Tensor
+    wide_bias: Tensor
+    narrow: Tensor
+    narrow_bias: Tensor
+
+    @classmethod
+    def of(cls, weights: CodecWeights, prefix: str) -> UnitWeights:
+        """The unit under this name in the file."""
+        second = snake_alpha(weights, f"{prefix}.block.2.alpha")
+        wide, narrow = f"{prefix}.block.1.conv", f"{prefix}.block.3.conv"
+        return cls(
+            snake_alpha(weights, f"{prefix}.block.0.alpha"),
+            weights.weight(wide) * second[:, None, None],
+            weights.bias(wide) * second,
+            weights.weight(narrow) / second[:, None],
+            weights.bias(narrow),
+        )
+
+
 class ResidualUnit:
     """x + conv1(snake(conv7(snake(x)))). x is given up."""
 
     def __init__(
         self, layout: StateLayout, weights: CodecWeights, prefix: str, dilation: int
     ) -> None:
-        first = snake_alpha(weights, f"{prefix}.block.0.alpha")
-        second = snake_alpha(weights, f"{prefix}.block.2.alpha")
-        wide, narrow = f"{prefix}.block.1.conv", f"{prefix}.block.3.conv"
-        self.wide = SnakeConv(
-            layout,
-            first,
-            weights.weight(wide) * second[:, None, None],
-            weights.bias(wide) * second,
-            dilation=dilation,
-        )
-        self.narrow = Conv(weights.weight(narrow) / second[:, None], weights.bias(narrow))
+        unit = UnitWeights.of(weights, prefix)
+        self.wide = SnakeConv(layout, unit.alpha, unit.wide, unit.wide_bias, dilation=dilation)
+        self.narrow = Conv(unit.narrow, unit.narrow_bias)
 
     def __call__(self, x: Tensor, batch: Batch) -> Tensor:
         u = self.wide(x, batch)

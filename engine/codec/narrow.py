@@ -14,7 +14,7 @@ from engine.codec import kernels, tiles
 from engine.codec.config import KERNEL_STEPS, CodecConfig
 from engine.codec.fused import Floats
 from engine.codec.kernels import Linear
-from engine.codec.layers import CausalInput, snake_alpha
+from engine.codec.layers import CausalInput, UnitWeights, snake_alpha
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
 
@@ -70,17 +70,13 @@ class NarrowUnit:
     def __init__(
         self, layout: StateLayout, weights: CodecWeights, prefix: str, dilation: int
     ) -> None:
-        first = snake_alpha(weights, f"{prefix}.block.0.alpha")
-        second = snake_alpha(weights, f"{prefix}.block.2.alpha")
-        wide, narrow = f"{prefix}.block.1.conv", f"{prefix}.block.3.conv"
-        weight = weights.weight(wide) * second[:, None, None] / first[:, None]
+        unit = UnitWeights.of(weights, prefix)
+        weight = unit.wide / unit.alpha[:, None]
         self.taps, self.dilation = weight.shape[2], dilation
         self.span = layout.history((self.taps - 1) * dilation, weight.shape[1])
-        self.alpha: Floats = first.contiguous().numpy()
-        self.wide = tiles.pack(weight.numpy(), (weights.bias(wide) * second).numpy())
-        self.narrow = tiles.pack(
-            (weights.weight(narrow) / second[:, None]).numpy(), weights.bias(narrow).numpy()
-        )
+        self.alpha: Floats = unit.alpha.contiguous().numpy()
+        self.wide = tiles.pack(weight.numpy(), unit.wide_bias.numpy())
+        self.narrow = tiles.pack(unit.narrow.numpy(), unit.narrow_bias.numpy())
 
     def __call__(self, x: Floats, histories: Floats) -> Floats:
         tiles.residual(

@@ -43,12 +43,18 @@ def _tile_of(steps: Any) -> Any:
 
 
 @compiled(
-    void(float32[:, ::1], float32[:, ::1], float32[::1], int64[::1], int64, int64),
+    void(float32[:, ::1], float32[:, ::1], float32[::1], float32[::1], int64[::1], int64, int64),
     EXACT,
     inline="always",
 )
-def _accumulate(sums: Any, weight: Any, source: Any, offsets: Any, start: Any, tile: Any) -> None:
-    """sums [4, tile] += weight [terms, 4] times source, whose term j starts at offsets[j]."""
+def _block(
+    sums: Any, weight: Any, bias: Any, source: Any, offsets: Any, start: Any, tile: Any
+) -> None:
+    """sums [4, tile] = bias [>= 4] + weight [terms, 4] times source, whose term j starts at
+    offsets[j].
+    """
+    for i in range(OUTPUTS):
+        sums[i] = bias[i]
     a0, a1, a2, a3 = sums[0], sums[1], sums[2], sums[3]
     for j in range(0, offsets.size, 4):
         s0 = source[start + offsets[j] :]
@@ -139,9 +145,7 @@ def convolve(
         for start in range(0, steps, tile):
             count = min(tile, steps - start)
             for block in range(weight.shape[0]):
-                for i in range(OUTPUTS):
-                    sums[i] = bias[block * OUTPUTS + i]
-                _accumulate(sums, weight[block], joined, offsets, start, tile)
+                _block(sums, weight[block], bias[block * OUTPUTS :], joined, offsets, start, tile)
                 for i in range(min(OUTPUTS, outputs * rate - block * OUTPUTS)):
                     channel = block * OUTPUTS + i
                     target = out[b, channel // rate, start * rate + channel % rate :]
@@ -199,17 +203,15 @@ def residual(
         for start in range(0, steps, tile):
             count = min(tile, steps - start)
             for block in range(wide.shape[0]):
-                for i in range(OUTPUTS):
-                    sums[i] = wide_bias[block * OUTPUTS + i]
-                _accumulate(sums, wide[block], joined, wide_offsets, start, tile)
+                biases = wide_bias[block * OUTPUTS :]
+                _block(sums, wide[block], biases, joined, wide_offsets, start, tile)
                 for i in range(OUTPUTS):
                     target, result = inner[(block * OUTPUTS + i) * tile :], sums[i]
                     for t in range(tile):
                         target[t] = plus_sine_squared(result[t])
             for block in range(narrow.shape[0]):
-                for i in range(OUTPUTS):
-                    sums[i] = narrow_bias[block * OUTPUTS + i]
-                _accumulate(sums, narrow[block], inner, narrow_offsets, 0, tile)
+                biases = narrow_bias[block * OUTPUTS :]
+                _block(sums, narrow[block], biases, inner, narrow_offsets, 0, tile)
                 for i in range(min(OUTPUTS, channels - block * OUTPUTS)):
                     target, result = x[b, block * OUTPUTS + i, start:], sums[i]
                     for t in range(count):

@@ -26,7 +26,7 @@ from engine.train.config import VoiceConfig
 from engine.train.corpus import CorpusPlan, make_corpus
 from engine.train.data import Framed, load_corpus
 from engine.train.dual_ar import DualAR
-from engine.train.mixture import Mixture, MixturePlan
+from engine.train.mixture import Mixture, MixturePlan, load_codes
 from engine.train.run import done
 from engine.train.sequences import Batch, Builder
 from engine.train.train_ar import ArPlan, train_ar
@@ -134,10 +134,7 @@ class VoiceProject:
         paths = [path for path in self._shards() if (self.work / "codes" / path.name).exists()][
             :limit
         ]
-        codes = []
-        for path in paths:
-            with np.load(self.work / "codes" / path.name) as data:
-                codes += np.split(data["codes"], np.cumsum(data["frames"])[:-1])
+        codes = [row for path in paths for row in load_codes(self.work / "codes" / path.name)]
         return self._load(paths, sound), codes
 
     def decoder(self) -> WaveDecoder:
