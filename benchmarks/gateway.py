@@ -50,7 +50,7 @@ from benchmarks.gateway_servers import (
 from benchmarks.report import Spread, finish, say
 
 LIMIT_MS = 10.0
-RAMP_S, WINDOW_S = 5.0, 4.0
+RAMP_S, WINDOW_S = 10.0, 5.0
 SPEECH_S = 30.0
 FIRST_LEVEL = {"bare": 300, "bare_grouped": 700, "bare_encoding": 300, "gateway": 150}
 FULL_SHARE = 0.9  # of the core: about where packets begin to be late

@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 
 PACKET_S = 0.02
-SETTLE_S = 2.0  # sessions that have just begun have the start of two segments made
+SETTLE_S = 5.0  # sessions that have just begun have three segments made at once, 16 s of sound
 LEAD_PACKETS = 75  # sent at once at the start; their lateness means nothing
 _HANDSHAKE = (
     b"GET /v1/stream HTTP/1.1\r\nHost: benchmark\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

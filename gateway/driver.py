@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Callable
 from typing import Protocol
 
 from engine.api import SpeechEngine
+from gateway.clock import clock_ms
 from gateway.engine_port import EnginePort
 from gateway.errors import ClientError, TakenOverError
 from gateway.metrics import Metrics
@@ -35,11 +35,6 @@ class Sink(Protocol):
     def close(self, code: int, reason: str) -> None:
         """Hang up after what is queued."""
         ...
-
-
-def clock_ms() -> float:
-    """Monotonic time. The loop's own clock is coarser and stands still within one iteration."""
-    return time.monotonic() * 1000
 
 
 class SessionDriver:

@@ -239,9 +239,9 @@ class Egress:
         return packet
 
     def _pull_some(self, most: int) -> list[Packet]:
-        packets: list[Packet] = []
-        while len(packets) < most and (packet := self._pull()) is not None:
-            packets.append(packet)
+        chain = self._speech.chain
+        packets = chain.pull_some(most) if chain is not None else []
+        self._dry = len(packets) < most
         return packets
 
     def _is_last(self) -> bool:

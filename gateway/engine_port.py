@@ -17,6 +17,7 @@ from engine.api import (
     EngineInfo,
     EngineOverloadedError,
     Finished,
+    Frames,
     InvalidRequestError,
     Sampling,
     SpeechEngine,
@@ -27,6 +28,8 @@ from engine.api import (
     UnknownVoiceError,
 )
 from engine.api import EngineUnavailableError as EngineIsUnavailableError
+from gateway.clock import clock_ms
+from gateway.gather import Gatherer
 from gateway.turns import Turns
 from gateway.types import Abort, EngineFacts, SamplingSettings, Submit, WarmVoice
 
@@ -108,6 +111,7 @@ class EnginePort:
         self._turns = turns or Turns()
         self._listener = listener
         self._speaking: dict[str, asyncio.Task[None]] = {}
+        self._gathered: dict[str, Gatherer] = {}
         self._others: set[asyncio.Task[None]] = set()
         self._aborting: set[str] = set()
         self._closed = False
@@ -135,6 +139,9 @@ class EnginePort:
     def abort(self, effect: Abort) -> None:
         """Stop a request; the listener hears the answer."""
         self._aborting.add(effect.request_id)
+        gathered = self._gathered.get(effect.request_id)
+        if gathered is not None and (frames := gathered.take()) is not None:
+            self._report(effect.request_id, frames)  # made, and wasted: they count
         self._spawn(self._abort(effect.request_id))
 
     def warm(self, effect: WarmVoice) -> None:
@@ -159,21 +166,41 @@ class EnginePort:
         task.add_done_callback(self._others.discard)
 
     async def _speak(self, request: SpeechRequest) -> None:
-        stream = self._engine.speak(request)
+        request_id, stream = request.request_id, self._engine.speak(request)
+        gathered = Gatherer(lambda frames: self._report(request_id, frames))
+        self._gathered[request_id] = gathered
+
+        def lead_ms() -> float:
+            return self._listener.dry_at_ms(request_id) - clock_ms()
+
         try:
             async for item in stream:
-                if not self._turns.take():
-                    await self._turns.wait(self._listener.dry_at_ms(request.request_id))
-                if not self._closed:
-                    self._report(request.request_id, item)
+                if isinstance(item, Frames):
+                    if (frames := gathered.add(item, lead_ms)) is not None:
+                        await self._report_in_turn(request_id, frames)
+                    continue
+                if (frames := gathered.take()) is not None:
+                    await self._report_in_turn(request_id, frames)
+                await self._report_in_turn(request_id, item)
         except Exception as error:  # whatever an engine does, the session must hear of it
+            if (frames := gathered.take()) is not None:
+                self._report(request_id, frames)
             if not self._closed:
-                self._listener.engine_failed(request.request_id, *explain(error))
+                self._listener.engine_failed(request_id, *explain(error))
         finally:
+            gathered.take()
+            del self._gathered[request_id]
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
+    async def _report_in_turn(self, request_id: str, item: SpeechEvent) -> None:
+        if not self._turns.take():
+            await self._turns.wait(self._listener.dry_at_ms(request_id))
+        self._report(request_id, item)
+
     def _report(self, request_id: str, item: SpeechEvent) -> None:
+        if self._closed:
+            return
         if isinstance(item, TextTokens):
             self._listener.engine_tokens(request_id, item.spans)
         elif isinstance(item, Finished):

@@ -59,7 +59,8 @@ class Outbox(Generic[M]):
             return
         self._messages.append(message)
         self._bytes += len(message)
-        self._ready.set()
+        if not self._ready.is_set():
+            self._ready.set()
         if self._bytes >= 2 * self._high:
             self._room.clear()
         if self._bytes >= self._high and self._watchdog is None:

@@ -38,17 +38,20 @@ class Requests:
 
     def frames(
         self, request_id: str, first_frame: int, pcm: bytes, codes: bytes, tokens: tuple[int, ...]
-    ) -> None:
-        """Sound."""
+    ) -> bool:
+        """Sound. Returns whether there may be something to do now that there was not before."""
         utterance = self._live.get(request_id)
         if utterance is None:
             if (utterance := self._aborting.get(request_id)) is not None:
                 utterance.note_late(pcm)
-            return
+            return False
+        starved = utterance.egress.starved
         try:
             utterance.frames(first_frame, pcm, codes, tokens)
         except GatewayError as error:
             self.fail(request_id, error.code, str(error), stop=True)
+            return True
+        return starved
 
     def finished(
         self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int

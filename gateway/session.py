@@ -104,8 +104,8 @@ class Session:
     ) -> None:
         """Sound of a request, as in `engine.api.Frames`."""
         self._touch(request_id, now_ms)
-        self._requests.frames(request_id, first_frame, pcm, codes, text_tokens)
-        self._settle(now_ms)
+        if self._requests.frames(request_id, first_frame, pcm, codes, text_tokens):
+            self._settle(now_ms)
 
     def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
         """Which characters of `Submit.text` each index in `text_tokens` stands for.

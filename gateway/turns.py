@@ -12,7 +12,7 @@ import asyncio
 import heapq
 import itertools
 
-PER_TURN = 8  # about half a millisecond
+PER_TURN = 4  # about half a millisecond
 
 
 class Turns:

@@ -175,6 +175,10 @@ def carry_over(
         while group < len(written) and taken[group] is None:
             group += 1
         begin, end = taken[at] or (start, start)
+        if group == at + 1:
+            timed.append(TimedSpan(written[at], begin, end))
+            at, start = group, end
+            continue
         timed += [
             TimedSpan(t.word, begin + t.start_samples, begin + t.end_samples)
             for t in proportional(written[at:group], end - begin)

@@ -21,6 +21,7 @@ from engine.train.distance import edit_distance
 from engine.train.dual_ar import DualAR
 from engine.train.generate import Answer, Drawing, Speaker
 from engine.train.sequences import Builder, Spoken, TrainingSequence
+from engine.train.train_wave import trained_weights
 from engine.train.voice import VoiceProject, evaluation_sentences
 from engine.train.wav import write_wav
 from engine.train.wave_decoder import WaveDecoder
@@ -38,9 +39,7 @@ def trained_model(project: VoiceProject) -> DualAR:
 def trained_decoder(project: VoiceProject) -> WaveDecoder:
     """The decoder as last saved."""
     decoder = project.decoder()
-    decoder.load_state_dict(
-        torch.load(project.work / "wave" / "last.pt", weights_only=True)["decoder"]
-    )
+    decoder.load_state_dict(trained_weights(project.work / "wave"))
     return decoder.eval()
 
 

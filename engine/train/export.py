@@ -22,6 +22,7 @@ from engine.codec.config import CONFIG_FILE as CODEC_CONFIG_FILE
 from engine.codec.config import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
 from engine.frontend.vocabulary import tokenizer_files
+from engine.train.train_wave import trained_weights
 from engine.train.wave_decoder import WaveDecoder
 from engine.train.wave_encoder import WaveEncoder
 
@@ -168,7 +169,7 @@ def export(project: VoiceProject, target: Path) -> None:
     elif config.codec.has_encoder:
         config = replace(config, codec=speaking_only(config.codec))
     decoder = WaveDecoder(config.codec, config.codec.codebook_dim - 2)
-    decoder.load_state_dict(_state(project.work / "wave", "decoder"))
+    decoder.load_state_dict(trained_weights(project.work / "wave"))
     write_checkpoint(target, config, _state(project.work / "ar", "model"), decoder, encoder)
 
 

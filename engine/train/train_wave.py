@@ -1,4 +1,8 @@
-"""Stage 2: train the codec's decode path on frozen codes, spectral losses first, critics later."""
+"""Stage 2: train the codec's decode path on frozen codes.
+
+Spectral magnitudes first, then critics beside them, which make it sharp, and in the second half, in
+the critics' place, the shape of the waveform, which makes it clear.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from engine.train.data import Crops, Framed
 from engine.train.discriminators import Critics, critics_loss, generator_losses
 from engine.train.features import LogMel
 from engine.train.run import Run, clip, schedule, set_rate
 from engine.train.wave_decoder import WaveDecoder
+from engine.train.waveform_distance import WaveformDistance
 
+_AVERAGE_DECAY = 0.999  # of the weights that are used: over about the last 1,000 steps
 _SCALES = ((2048, 120), (1024, 80), (512, 64), (256, 32))  # (n_fft, mel bands)
 
 
@@ -23,8 +30,9 @@ _SCALES = ((2048, 120), (1024, 80), (512, 64), (256, 32))  # (n_fft, mel bands)
 class WavePlan:
     """Settings of stage 2. The first `lead_frames` of a crop only fill the decoder's history.
 
-    From `projection_until` of the budget on the quantiser's projection stands still, so that the
-    encoder can be trained beside the rest.
+    Shares of the budget: critics judge between `critics_from` and `waveform_from`, the waveform
+    counts from there on; from `projection_until` on the quantiser's projection stands still, so
+    that the encoder can be trained beside the rest.
     """
 
     budget_s: float
@@ -32,8 +40,10 @@ class WavePlan:
     crop_frames: int = 30
     lead_frames: int = 5
     critic_frames: int = 9
-    critics_from: float = 0.2
-    projection_until: float = 0.5
+    critics_from: float = 0.1
+    waveform_from: float = 0.5
+    waveform_weight: float = 3.0
+    projection_until: float = 0.25
     rate: float = 1.2e-3
     critic_rate: float = 4e-4
     code_noise: float = 0.02
@@ -109,6 +119,8 @@ class WaveTrainer:
         self.frame_samples = decoder.config.frame_samples
         self.critics = Critics()
         self.distance = SpectralDistance(decoder.config.sample_rate_hz)
+        self.waveform_distance = WaveformDistance()
+        self.average = AveragedModel(decoder, multi_avg_fn=get_ema_multi_avg_fn(_AVERAGE_DECAY))
         betas = (0.8, 0.99)
         self.optimiser = torch.optim.AdamW(decoder.parameters(), plan.rate, betas=betas)
         self.critic_optimiser = torch.optim.AdamW(
@@ -120,37 +132,53 @@ class WaveTrainer:
         """What a run saves."""
         return {
             "decoder": self.decoder,
+            "average": self.average,
             "critics": self.critics,
             "optimiser": self.optimiser,
             "critic_optimiser": self.critic_optimiser,
         }
 
-    def step(self, true: Tensor, codes: Tensor, with_critics: bool) -> dict[str, float]:
-        """One update on waveforms [B, samples] and codes [B, frames, books]; returns the losses."""
+    def step(self, true: Tensor, codes: Tensor, progress: float) -> dict[str, float]:
+        """One update on waveforms [B, samples] and codes [B, frames, books]; returns the losses.
+
+        `progress`: the share of the budget that is used up.
+        """
+        plan = self.plan
         with torch.autocast("cpu", torch.bfloat16):
             made = self.decoder(codes)
-        lead = self.plan.lead_frames * self.frame_samples
+        lead = plan.lead_frames * self.frame_samples
         made, true = made[:, lead:].float(), true[:, lead:]
-        spectral = self.distance(made, true)
-        loss, figures = spectral, {"spectral": spectral.item()}
-        if with_critics:
-            size = self.plan.critic_frames * self.frame_samples
-            first = int(self._rng.integers(0, true.shape[1] - size + 1))
-            a, b = true[:, first : first + size], made[:, first : first + size]
-            figures["critics"] = self._critic_step(a, b.detach())
-            with torch.autocast("cpu", torch.bfloat16):
-                self.critics.requires_grad_(False)
-                with torch.no_grad():
-                    real = self.critics(a)
-                adversarial, features = generator_losses(real, self.critics(b))
-                self.critics.requires_grad_(True)
-            loss = loss + 0.3 * adversarial + 0.7 * features
-            figures |= {"adversarial": adversarial.item(), "feature": features.item()}
+        loss = self.distance(made, true)
+        figures = {"spectral": loss.item()}
+        if progress >= plan.waveform_from:
+            waveform = self.waveform_distance(made, true)
+            loss = loss + plan.waveform_weight * waveform
+            figures["waveform"] = waveform.item()
+        elif progress >= plan.critics_from:
+            judged, verdicts = self._judged(true, made)
+            loss = loss + judged
+            figures |= verdicts
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         figures["norm"] = clip(self.decoder, 2.0)
         self.optimiser.step()
+        self.average.update_parameters(self.decoder)
         return figures
+
+    def _judged(self, true: Tensor, made: Tensor) -> tuple[Tensor, dict[str, float]]:
+        """The critics' part of the loss, after an update of theirs."""
+        size = self.plan.critic_frames * self.frame_samples
+        first = int(self._rng.integers(0, true.shape[1] - size + 1))
+        a, b = true[:, first : first + size], made[:, first : first + size]
+        figures = {"critics": self._critic_step(a, b.detach())}
+        with torch.autocast("cpu", torch.bfloat16):
+            self.critics.requires_grad_(False)
+            with torch.no_grad():
+                real = self.critics(a)
+            adversarial, features = generator_losses(real, self.critics(b))
+            self.critics.requires_grad_(True)
+        figures |= {"adversarial": adversarial.item(), "feature": features.item()}
+        return 0.3 * adversarial + 0.7 * features, figures
 
     def _critic_step(self, real: Tensor, fake: Tensor) -> float:
         with torch.autocast("cpu", torch.bfloat16):
@@ -180,4 +208,13 @@ def train_wave(
         set_rate(trainer.critic_optimiser, plan.critic_rate * factor)
         decoder.out_proj.requires_grad_(run.progress < plan.projection_until)
         true, codes_batch = crops.code_batch(plan.batch, plan.code_noise)
-        run.record(**trainer.step(true, codes_batch, run.progress >= plan.critics_from))
+        run.record(**trainer.step(true, codes_batch, run.progress))
+
+
+def trained_weights(folder: Path) -> dict[str, Tensor]:
+    """The decoder as last saved: the average of its recent weights, which errs less than any."""
+    state = torch.load(folder / "last.pt", map_location="cpu", weights_only=True)["average"]
+    prefix = "module."
+    return {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }

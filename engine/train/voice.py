@@ -32,7 +32,7 @@ from engine.train.sequences import Batch, Builder
 from engine.train.train_ar import ArPlan, train_ar
 from engine.train.train_codes import CodesPlan, encode, train_codes
 from engine.train.train_encoder import EncoderPlan, Landing, train_encoder
-from engine.train.train_wave import WavePlan, train_wave
+from engine.train.train_wave import WavePlan, train_wave, trained_weights
 from engine.train.wave_decoder import WaveDecoder
 from engine.train.wave_encoder import WaveEncoder
 
@@ -155,8 +155,7 @@ class VoiceProject:
         """Teach the encode path, once the decode path is done (its projection must stand still)."""
         torch.manual_seed(4)
         decoder = self.decoder()
-        state = torch.load(self.work / "wave" / "last.pt", weights_only=True)["decoder"]
-        decoder.load_state_dict(state)
+        decoder.load_state_dict(trained_weights(self.work / "wave"))
         maker = self.maker()
         into = torch.linalg.pinv(decoder.out_proj.weight.detach())
         landing = Landing(into, maker.quantiser.anchored.rows.clone())

@@ -184,6 +184,21 @@ class Chain:
             samples = self._faded_in(samples)
         return self._packet(samples, duration)
 
+    def pull_some(self, most: int) -> list[Packet]:
+        """The next packets, fewer than `most` when there is too little for more."""
+        packets: list[Packet] = []
+        if self._gain == self._target_gain == 1.0 and not len(self._fade_in):
+            # whole packets of nothing but plain sound: in one piece
+            size, ready = self._frame_samples, len(self._ready)
+            if self._end is not None:
+                ready = min(ready, self._end - self._position)
+            count = min(most, ready // size)
+            sound = self._ready.take(count * size)
+            packets = [self._packet(sound[i * size : (i + 1) * size], size) for i in range(count)]
+        while len(packets) < most and (packet := self.pull()) is not None:
+            packets.append(packet)
+        return packets
+
     def fade_in(self, duration_ms: float) -> None:
         """Begin over another chain's faded end that lasts so long: both have constant power.
 
@@ -217,10 +232,7 @@ class Chain:
         self._close(faded_end)
         self._ready.push(sound)
         self._target_gain = self._gain = 1.0
-        packets = []
-        while (packet := self.pull()) is not None:
-            packets.append(packet)
-        return packets
+        return self.pull_some(faded_end // self._frame_samples + 1)
 
     def set_gain(self, gain: float) -> None:
         """Ramp the output gain without a click, starting with the next packet."""

@@ -46,7 +46,7 @@ class AudioFormat:
         return self.sample_rate_hz * self.frame_ms // 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see `events.Audio`
 class Packet:
     """One encoded packet: `duration_samples` from `start_samples` on, at the output rate."""
 
@@ -123,6 +123,10 @@ class AudioChain(Protocol):
 
     def pull(self) -> Packet | None:
         """Encode and return the next packet, or None while there is too little for one."""
+        ...
+
+    def pull_some(self, most: int) -> list[Packet]:
+        """The next packets, fewer than `most` when there is too little for more."""
         ...
 
     def fade_out(self) -> list[Packet]:

@@ -126,6 +126,12 @@ class FakeChain:
         self.position_samples += len(samples)
         return packet
 
+    def pull_some(self, most: int) -> list[Packet]:
+        packets: list[Packet] = []
+        while len(packets) < most and (packet := self.pull()) is not None:
+            packets.append(packet)
+        return packets
+
     def fade_out(self) -> list[Packet]:
         size = min(self.format.frame_samples, len(self._ready))
         self.faded = True

@@ -15,6 +15,7 @@ from engine.api import (
     UnknownVoiceError,
 )
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
+from gateway.clock import clock_ms
 from gateway.engine_port import EnginePort, explain, facts_of
 from gateway.types import Abort, HistoryTurn, SamplingSettings, Submit, WarmVoice
 from tests.gateway.shell import until
@@ -169,3 +170,65 @@ def test_facts_mirror_the_engines_info() -> None:
     assert {name: getattr(facts, name) for name in facts.__slots__} == {
         name: getattr(info, name) for name in info.__slots__
     }
+
+
+class RichListener(Listener):
+    """Has enough to go on with, so frames wait for each other."""
+
+    def dry_at_ms(self, request_id: str) -> float:
+        return clock_ms() + 60_000.0
+
+    def frames_heard(self) -> int:
+        width = 2 * FakeEngineConfig().num_codebooks
+        return sum(len(details[3]) // width for kind, details in self.heard if kind == "frames")
+
+
+def made(engine: FakeEngine) -> int:
+    return sum(stream.frames for stream in engine._streams.values())
+
+
+async def rich(config: FakeEngineConfig | None = None) -> tuple[FakeEngine, EnginePort, Any]:
+    engine, listener = FakeEngine(config), RichListener()
+    await engine.start()
+    return engine, EnginePort(engine, listener), listener
+
+
+async def test_frames_come_together_where_nobody_waits_for_them_and_before_the_end() -> None:
+    engine, port, listener = await rich()
+    text = "Hello there. " * 3
+    port.submit(submit(text))
+    await until(lambda: port.open_requests == 0)
+    kinds = listener.kinds()
+    assert listener.frames_heard() == engine.frame_count(text)
+    assert kinds[-1] == "finished" and kinds.count("frames") < engine.frame_count(text) / 4
+    await port.close()
+
+
+async def test_what_was_made_before_a_failure_is_told_before_it() -> None:
+    engine, port, listener = await rich()
+    engine.failures.append(Failure("Hello", after_frames=3))
+    port.submit(submit())
+    await until(lambda: port.open_requests == 0)
+    assert listener.kinds() == ["frames", "failed"] and listener.frames_heard() == 3
+    await port.close()
+
+
+async def test_frames_that_waited_at_an_abort_are_told_before_its_answer() -> None:
+    engine, port, listener = await rich(FakeEngineConfig(frame_delay_s=0.001))
+    port.submit(submit("A long text. " * 20))
+    await until(lambda: made(engine) >= 3)
+    before = made(engine)
+    port.abort(Abort("r1"))
+    await until(lambda: "aborted" in listener.kinds())
+    assert listener.frames_heard() >= before
+    await port.close()
+
+
+async def test_closing_drops_what_waits() -> None:
+    engine, port, listener = await rich(FakeEngineConfig(frame_delay_s=0.001))
+    port.submit(submit("A long text. " * 20))
+    await until(lambda: made(engine) >= 2)
+    await port.close()
+    heard = len(listener.heard)
+    await asyncio.sleep(0.01)
+    assert len(listener.heard) == heard

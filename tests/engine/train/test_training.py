@@ -20,7 +20,13 @@ from engine.train.run import Run, schedule
 from engine.train.sequences import Builder
 from engine.train.train_ar import ArPlan, guide_loss, losses
 from engine.train.train_codes import encode, start_books
-from engine.train.train_wave import CodeCrops, WavePlan, WaveTrainer
+from engine.train.train_wave import (
+    CodeCrops,
+    WavePlan,
+    WaveTrainer,
+    train_wave,
+    trained_weights,
+)
 from engine.train.wave_decoder import Snake, WaveDecoder, _snake
 from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
@@ -67,20 +73,37 @@ def test_the_code_maker_learns_and_codes_say_their_anchor(corpus: list[Framed]) 
     assert np.array_equal(rows.numpy(), corpus[0].anchors)
 
 
-def test_the_decoder_learns_with_and_without_critics(
+def test_the_decoder_learns_by_spectra_critics_and_waveforms(
     config: VoiceConfig, corpus: list[Framed]
 ) -> None:
     decoder = WaveDecoder(config.codec, 8).train()
     decoder.vectors.normal_()
-    plan = WavePlan(budget_s=1, batch=4, crop_frames=14, lead_frames=2, critic_frames=12)
+    plan = WavePlan(budget_s=1, batch=4, crop_frames=20, lead_frames=2, critic_frames=12)
     trainer = WaveTrainer(decoder, plan)
     crops = CodeCrops(corpus, _codes(corpus), plan.crop_frames, FRAME_SAMPLES, seed=0)
-    first = [trainer.step(*crops.code_batch(4, 0.1), with_critics=False) for _ in range(25)]
+    first = [trainer.step(*crops.code_batch(4, 0.1), progress=0.0) for _ in range(25)]
     assert np.mean([f["spectral"] for f in first[-5:]]) < 0.8 * first[0]["spectral"]
-    figures = trainer.step(*crops.code_batch(4, 0.1), with_critics=True)
-    assert {"critics", "adversarial", "feature"} <= figures.keys()
-    assert all(np.isfinite(value) for value in figures.values())
+    judged = trainer.step(*crops.code_batch(4, 0.1), plan.critics_from)
+    assert {"critics", "adversarial", "feature"} <= judged.keys()
+    shaped = trainer.step(*crops.code_batch(4, 0.1), plan.waveform_from)
+    assert "waveform" in shaped and "critics" not in shaped
+    assert all(np.isfinite(value) for value in (judged | shaped).values())
     assert all(parameter.requires_grad for parameter in trainer.critics.parameters())
+
+
+def test_what_is_used_is_the_average_of_the_weights(
+    config: VoiceConfig, corpus: list[Framed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Snake, "forward", lambda self, x: _snake(x, self.alpha))
+    plan = WavePlan(budget_s=0.3, batch=2, crop_frames=20, lead_frames=2, critic_frames=12)
+    decoder = WaveDecoder(config.codec, 8)
+    before = {name: value.clone() for name, value in decoder.state_dict().items()}
+    train_wave(decoder, corpus, _codes(corpus), plan, tmp_path)
+    after, used = decoder.state_dict(), trained_weights(tmp_path)
+    assert used.keys() == after.keys()
+    assert torch.equal(used["vectors"], after["vectors"])
+    name = "decoder.model.0.conv.weight"
+    assert (used[name] - after[name]).norm() < (before[name] - after[name]).norm() + 1e-6
 
 
 def test_the_decoder_is_causal(config: VoiceConfig) -> None:

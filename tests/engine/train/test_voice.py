@@ -25,9 +25,8 @@ PLANS = {
     "wave": {
         "budget_s": 0.4,
         "batch": 2,
-        "crop_frames": 12,
+        "crop_frames": 20,
         "lead_frames": 2,
-        "critic_frames": 10,
         "critics_from": 2.0,
     },
     "ar": {"budget_s": 0.4, "alignment_heads": [[1, 0]]},
