@@ -1,25 +1,19 @@
 """The codec's small operations on a CPU, each in one pass over memory, compiled by numba.
 
 As separate tensor operations, Snake alone is half of a small codec's time, and the dispatch of some
-thirty operations a layer is most of a single stream's. Compiled code is cached on disk, so only the
-first start on a machine compiles (a few seconds). Every kernel treats each stream by itself and in
-a fixed order: results do not depend, to the bit, on what else is in the batch.
+thirty operations a layer is most of a single stream's. Every kernel treats each stream by itself
+and in a fixed order: results do not depend, to the bit, on what else is in the batch.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 import numpy as np
 from numba import float32, int64, void
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+from engine.compiled import EXACT, SUMS, Floats, Integers, attend_one, compiled, rotate
 
 # Flat loops over narrow channels repeat their per-channel constants up to this length.
 LANES = 1024
@@ -40,26 +34,6 @@ _P0, _P1, _P2, _P3, _P4, _P5, _P6 = (
         8.133000051202544e-08,
     )
 )
-
-
-def compiled(signature: Any, fastmath: set[str], **options: Any) -> Callable[[Kernel], Kernel]:
-    """numba.njit for one signature; without a disk cache where no folder can be written."""
-
-    def compile_(function: Kernel) -> Kernel:
-        options.update(nogil=True, error_model="numpy", fastmath=fastmath)
-        try:
-            kernel: Kernel = numba.njit(signature, cache=True, **options)(function)
-        except RuntimeError:
-            kernel = numba.njit(signature, **options)(function)
-        return kernel
-
-    return compile_
-
-
-# a multiply-add may take one step; nothing else may change, or the reduction below would go
-EXACT = {"contract"}
-# sums of products may run in several lanes, always the same ones
-_SUMS = {"contract", "reassoc"}
 
 
 @compiled(float32(float32), EXACT, inline="always")
@@ -110,7 +84,7 @@ def snake_join(x: Floats, alpha: Floats, histories: Floats, offset: int, joined:
         histories[b, offset : offset + kept] = joined[b, size:]
 
 
-@compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), _SUMS)
+@compiled(void(float32[:, ::1], float32[:, ::1], float32, float32[:, ::1]), SUMS)
 def add_norm(x: Floats, y: Floats, eps: float, out: Floats) -> None:
     """x += y; out = x divided by its root mean square. All [N, C]."""
     width = np.float32(x.shape[1])
@@ -154,7 +128,7 @@ def linear(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
         float32,
         float32[:, :, ::1],
     ),
-    _SUMS,
+    SUMS,
 )
 def depthwise_norm(
     x: Floats, taps: Floats, bias: Floats, histories: Floats, offset: int, eps: float, out: Floats
@@ -189,40 +163,6 @@ def depthwise_norm(
             scale = np.float32(1.0) / np.sqrt(squares / np.float32(width) + eps)
             for c in range(width):
                 target[c] *= scale
-
-
-@compiled(void(float32[::1], float32[:, ::1], float32[::1]), EXACT, inline="always")
-def _rotate(x: Any, turns: Any, out: Any) -> None:
-    """Adjacent pairs of x [D] turned by (cosine, sine) [D / 2, 2]."""
-    for i in range(turns.shape[0]):
-        cosine, sine = turns[i, 0], turns[i, 1]
-        even, odd = x[2 * i], x[2 * i + 1]
-        out[2 * i] = even * cosine - odd * sine
-        out[2 * i + 1] = even * sine + odd * cosine
-
-
-@compiled(
-    void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), _SUMS
-)
-def _attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: Any) -> None:
-    """Softmax attention of one query [D] over the first `count` of keys and values [W, D]."""
-    most = np.float32(-np.inf)
-    for j in range(count):
-        key = keys[j]
-        score = np.float32(0.0)
-        for d in range(q.size):
-            score += q[d] * key[d]
-        weights[j] = score
-        most = max(most, score)
-    total = np.float32(0.0)
-    for j in range(count):
-        weights[j] = np.exp(weights[j] - most)
-        total += weights[j]
-    out[:] = np.float32(0.0)
-    for j in range(count):
-        weight, value = weights[j] / total, values[j]
-        for d in range(out.size):
-            out[d] += weight * value[d]
 
 
 @compiled(
@@ -264,8 +204,8 @@ def attend(
             entry = position % window
             count = min(position + 1, window)
             for h in range(heads):
-                _rotate(qkv[b, t, 1, h], turns[position], keys[row, h, entry])
+                rotate(qkv[b, t, 1, h], turns[position], keys[row, h, entry])
                 values[row, h, entry] = qkv[b, t, 2, h]
-                _rotate(qkv[b, t, 0, h], turns[position], query)
+                rotate(qkv[b, t, 0, h], turns[position], query)
                 query *= scale
-                _attend_one(query, keys[row, h], values[row, h], count, weights, out[b, t, h])
+                attend_one(query, keys[row, h], values[row, h], count, weights, out[b, t, h])

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from engine.codec import kernels, tiles
 from engine.codec.config import KERNEL_STEPS, CodecConfig
-from engine.codec.fused import Floats
 from engine.codec.kernels import Linear
 from engine.codec.layers import CausalInput, UnitWeights, snake_alpha
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
+from engine.compiled import Floats
 
 # Multiply-adds of a residual unit, a frame and stream, up to which the tiles are quicker than
 # oneDNN's convolutions: for 16 streams they are at 0.5 million (16 channels, 256 steps: 0.12 ms

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numba import float32, int64, void
 
-from engine.codec.fused import EXACT, Floats, compiled, plus_sine_squared
+from engine.codec.fused import plus_sine_squared
+from engine.compiled import EXACT, Floats, compiled
 
 TILE_STEPS = 128  # at most, in a tile
 VECTOR_STEPS = 16  # a tile is a multiple of it; the rest of the last one is computed in vain

@@ -1,8 +1,9 @@
-"""Paged attention on a CPU for many short streams: one gather and one batched product per layer.
+"""Paged attention on a CPU for many short streams: one call per layer for the whole batch.
 
 SGLang's torch-native backend loops over requests in Python, so a step's cost grows with the number
-of streams by dozens of small calls each. Here the index of every stream's cache rows and the mask
-are made once per step, and each layer attends for the whole batch in a few calls.
+of streams by dozens of small calls each. Here a decode step in fp32 is one compiled loop a layer,
+which reads keys and values where they lie. In other dtypes the index of every stream's cache rows
+and the mask are made once per step, and each layer gathers and attends in a few calls.
 """
 
 from __future__ import annotations
@@ -14,13 +15,35 @@ import torch.nn.functional as F
 from sglang.srt.layers.attention.torch_native_backend import TorchNativeAttnBackend
 from torch import Tensor
 
+from engine.models.cpu_kernels import attend_paged
+
+
+def _is_direct(pool: Any, table: Any) -> bool:
+    """Whether the compiled loop can read the pools as they lie."""
+    keys = pool.get_key_buffer(pool.start_layer)
+    return (
+        keys.dtype == torch.float32
+        and keys.device.type == "cpu"
+        and table.req_to_token.dtype == torch.int32
+    )
+
 
 class BatchedAttentionBackend(TorchNativeAttnBackend):
     """Decode: all streams at once. Extend: one call a request, over its own new tokens only."""
 
     def init_forward_metadata(self, forward_batch: Any) -> None:
-        """Index and mask for the step: cache rows [B, L] and additive mask [B, 1, 1, L]."""
+        """What all layers of a step share."""
         super().init_forward_metadata(forward_batch)
+        decode = forward_batch.forward_mode.is_decode()
+        self._direct = decode and _is_direct(self.token_to_kv_pool, self.req_to_token_pool)
+        if self._direct:
+            self._requests = forward_batch.req_pool_indices.long().numpy()
+            self._lengths = forward_batch.seq_lens.long().numpy()
+        else:
+            self._index(forward_batch)
+
+    def _index(self, forward_batch: Any) -> None:
+        """Index and mask: cache rows [B, L] and additive mask [B, 1, 1, L]."""
         lengths = forward_batch.seq_lens
         longest = int(lengths.max()) if len(lengths) else 0
         table = self.req_to_token_pool.req_to_token
@@ -42,6 +65,20 @@ class BatchedAttentionBackend(TorchNativeAttnBackend):
         """q [B, H * d] -> [B, H * d]."""
         keys, values = self._store(k, v, layer, forward_batch, save_kv_cache)
         heads, kv_heads, size = layer.tp_q_head_num, layer.tp_k_head_num, layer.qk_head_dim
+        if self._direct:
+            query = q.view(-1, heads, size)
+            out = query.new_empty(query.shape)
+            attend_paged(
+                query.numpy(),
+                keys.numpy(),
+                values.numpy(),
+                self.req_to_token_pool.req_to_token.numpy(),
+                self._requests,
+                self._lengths,
+                layer.scaling,
+                out.numpy(),
+            )
+            return out.flatten(1)
         # [B, L, K, d] -> [B, K, L, d]
         keys = keys[self._rows].transpose(1, 2)
         values = values[self._rows].transpose(1, 2)

@@ -111,6 +111,7 @@ class DualARForSpeech(nn.Module):
         Here SGLang has not yet given the rest of the memory to its KV cache.
         """
         load_dual_ar(self.slow, self.fast, weights)
+        self.fast.compile_attention()
         if self._records:
             graphs = StepGraphs(self._step, self._buckets, CudaRecorder())
             graphs.record()

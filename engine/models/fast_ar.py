@@ -7,7 +7,7 @@ two positions are known together and run in one pass, so a frame costs num_codeb
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +50,21 @@ class FastAR(nn.Module):
         self.cache: Tensor
         self.turns: Tensor
         self.first_mask: Tensor
+        self._attend_frame: Callable[..., None] | None = None
+
+    @property
+    def _blocks(self) -> Iterator[Block]:
+        for block in self.layers:
+            assert isinstance(block, Block)
+            yield block
+
+    def compile_attention(self) -> None:
+        """Attend by a compiled loop from now on, if this is fp32 on a CPU without head norms."""
+        plain = self.cache.device.type == "cpu" and self.cache.dtype == torch.float32
+        if plain and all(block.attention.qk_norm is None for block in self._blocks):
+            from engine.models import cpu_kernels  # where it is not used, nothing is compiled
+
+            self._attend_frame = cpu_kernels.attend_frame
 
     def forward(self, hidden: Tensor, semantic: Tensor, draw: Draw) -> Tensor:
         """hidden [B, text_dim] (normed), semantic codes [B] -> codes [B, num_codebooks].
@@ -82,9 +97,18 @@ class FastAR(nn.Module):
     def _pass(self, x: Tensor, start: int) -> Tensor:
         """x [B, P, dim] at positions start.. -> logits of the last position [B, C]."""
         batch, width, dim = x.shape
+        flat = x.reshape(batch * width, dim)
+        if self._attend_frame is not None:
+            flat = self._compiled_blocks(flat, start, batch)
+        else:
+            flat = self._eager_blocks(flat, start, batch)
+        logits: Tensor = self.output(self.norm(flat.view(batch, width, dim)[:, -1]))
+        return logits
+
+    def _eager_blocks(self, flat: Tensor, start: int, batch: int) -> Tensor:
+        width = flat.shape[0] // batch
         stop = start + width
         turn = self.turns[start:stop].repeat(batch, 1)
-        flat = x.reshape(batch * width, dim)
         mask = self.first_mask if width == 2 else None
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -103,11 +127,24 @@ class FastAR(nn.Module):
             mixed = mixed.unflatten(2, (self.groups, width)).permute(0, 3, 1, 2, 4)
             return mixed.reshape(batch * width, -1)
 
-        for block in self.layers:
+        for block in self._blocks:
             flat = block(flat, turn, attend)
-        last = flat.view(batch, width, dim)[:, -1]
-        logits: Tensor = self.output(self.norm(last))
-        return logits
+        return flat
+
+    def _compiled_blocks(self, flat: Tensor, start: int, batch: int) -> Tensor:
+        assert self._attend_frame is not None
+        kernel, heads = self._attend_frame, self.groups * self.kv_heads
+        turns, cache = torch.view_as_real(self.turns).numpy(), self.cache.numpy()
+
+        def attend(layer: int, qkv: Tensor) -> Tensor:
+            out = qkv.new_empty(qkv.shape[0], heads, self.head_dim)
+            keys, values = cache[layer, 0, :batch], cache[layer, 1, :batch]
+            kernel(qkv.numpy(), turns, start, keys, values, out.numpy())
+            return out.flatten(1)
+
+        for block in self._blocks:
+            flat = block.compiled(flat, attend)
+        return flat
 
     @torch.no_grad()
     def load(self, name: str, value: Tensor, scale: Tensor | None = None) -> None:

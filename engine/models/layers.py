@@ -18,6 +18,9 @@ from engine.models.linear import Scheme, load_rows, make_linear
 
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+# The same from what the projection made, heads neither normed nor rotated yet:
+# (layer index, [T, H + 2 K, d]) -> [T, H * d]
+AttendProjected = Callable[[int, Tensor], Tensor]
 
 
 def rope_table(positions: int, head_dim: int, base: float) -> Tensor:
@@ -79,6 +82,11 @@ class Attention(nn.Module):
         out: Tensor = self.wo(attend(self.layer, q, k, v))
         return out
 
+    def compiled(self, x: Tensor, attend: AttendProjected) -> Tensor:
+        """The same by a compiled loop that rotates, stores and attends in one."""
+        out: Tensor = self.wo(attend(self.layer, self.wqkv(x).unflatten(-1, (-1, self.head_dim))))
+        return out
+
     def project(self, x: Tensor, turn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """x [T, dim] -> rotated q [T, H, d], rotated k [T, K, d], v [T, K, d]."""
         qkv = self.wqkv(x).unflatten(-1, (-1, self.head_dim))
@@ -120,6 +128,12 @@ class Block(nn.Module):
     def forward(self, x: Tensor, turn: Tensor, attend: Attend) -> Tensor:
         """x [T, dim], turn [T, d / 2] -> [T, dim]."""
         x = x + self.attention(self.attention_norm(x), turn, attend)
+        out: Tensor = x + self.feed_forward(self.ffn_norm(x))
+        return out
+
+    def compiled(self, x: Tensor, attend: AttendProjected) -> Tensor:
+        """The same with a compiled attention."""
+        x = x + self.attention.compiled(self.attention_norm(x), attend)
         out: Tensor = x + self.feed_forward(self.ffn_norm(x))
         return out
 
