@@ -14,15 +14,13 @@ import argparse
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
-from clients.audio import OpusDecoder
-from clients.python import connect
 from clients.wire import OPUS_RATE_HZ
 from engine.client import WorkerEngine
 from engine.config import DEFAULT_CHECKPOINT, EngineConfig
@@ -34,52 +32,15 @@ from gateway.server import running
 
 TOGETHER = 8
 SHORT_KINDS = ("easy",)
-_RATE_HZ = OPUS_RATE_HZ
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """One sentence as a client got it. `took_s`: from the text to the last packet."""
-
-    text: str
-    samples: NDArray[np.float32]
-    took_s: float
-    complete: bool
-
-    @property
-    def seconds(self) -> float:
-        """Length of the sound."""
-        return len(self.samples) / _RATE_HZ
-
-
-async def speak(url: str, text: str) -> Spoken:
-    """Speak one text as fast as the gateway gives it, and decode what arrives."""
-    decoder: OpusDecoder | None = None
-    pieces: list[bytes] = []
-    start = time.perf_counter()
-    async with connect(url) as client:
-        context = client.context(lead_ms=0)
-        await context.send(text)
-        await context.end()
-        async for packet in context:
-            if decoder is None:
-                assert context.started is not None
-                decoder = OpusDecoder(context.started.pre_skip_samples)
-            pieces.append(decoder.decode(packet.payload))
-        done = context.done
-    assert done is not None
-    took_s = time.perf_counter() - start
-    pcm = np.frombuffer(b"".join(pieces), "<i2").astype(np.float32) / 32768.0
-    return Spoken(text, pcm, took_s, not done.truncated)
-
-
-async def speak_all(url: str, texts: Sequence[str], at_once: int) -> tuple[list[Spoken], float]:
+async def speak_all(url: str, texts: Sequence[str], at_once: int) -> tuple[list[Heard], float]:
     """All texts, `at_once` at a time; and the seconds it took in all."""
     room = asyncio.Semaphore(at_once)
 
-    async def one(text: str) -> Spoken:
+    async def one(text: str) -> Heard:
         async with room:
-            return await speak(url, text)
+            return await hear(url, text)
 
     start = time.perf_counter()
     spoken = await asyncio.gather(*(one(text) for text in texts))
@@ -94,16 +55,16 @@ def teacher_speaks(texts: Sequence[str]) -> tuple[list[NDArray[np.float32]], int
     return [teacher(text, seed=0) for text in texts], SAMPLE_RATE
 
 
-def verdicts(judge: Judge, spoken: Sequence[Spoken]) -> list[Verdict]:
+def verdicts(judge: Judge, spoken: Sequence[Heard]) -> list[Verdict]:
     """Judge what clients heard."""
-    return [judge.judge(str(i), s.text, s.samples, _RATE_HZ) for i, s in enumerate(spoken)]
+    return [judge.judge(str(i), s.text, s.samples, OPUS_RATE_HZ) for i, s in enumerate(spoken)]
 
 
-def store(spoken: Sequence[Spoken], folder: Path) -> None:
+def store(spoken: Sequence[Heard], folder: Path) -> None:
     """Keep what was heard, for ears."""
     folder.mkdir(parents=True, exist_ok=True)
     for index, item in enumerate(spoken):
-        write_wav(folder / f"{index:03d}.wav", item.samples, _RATE_HZ)
+        write_wav(folder / f"{index:03d}.wav", item.samples, OPUS_RATE_HZ)
 
 
 async def main(checkpoint: Path, short: bool, keep: Path | None) -> None:
@@ -114,7 +75,7 @@ async def main(checkpoint: Path, short: bool, keep: Path | None) -> None:
     async with running(Config(port=0, log_level="error"), engine) as gateway:
         await gateway.service.started()
         url = gateway.stream_url
-        await speak(url, "Warm up, please.")
+        await hear(url, "Warm up, please.")
         alone, alone_s = await speak_all(url, texts, 1)
         together, together_s = await speak_all(url, texts, TOGETHER)
     judge = Judge()
@@ -145,7 +106,7 @@ async def main(checkpoint: Path, short: bool, keep: Path | None) -> None:
         dnsmos=voice["dnsmos"],
         teacher_dnsmos=teacher["dnsmos"],
         length_ratio=round(audio_s / teacher_s, 3),
-        ended_by_themselves=sum(item.complete for item in alone),
+        ended_by_themselves=sum(not item.truncated for item in alone),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -16,10 +15,9 @@ import pytest_asyncio
 import soxr
 from numpy.typing import NDArray
 
-from clients.audio import OpusDecoder
+from benchmarks.listener import Heard, hear
 from clients.context import SpeechError
-from clients.python import connect
-from clients.wire import OPUS_RATE_HZ, AudioPacket, Word, Words
+from clients.wire import OPUS_RATE_HZ
 from engine.client import WorkerEngine
 from engine.config import EngineConfig
 from engine.train.evaluate import all_sentences
@@ -31,21 +29,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 
 TOGETHER = 4
 MAX_WER = 0.06
-
-
-@dataclass
-class Heard:
-    """What a client got of one text."""
-
-    text: str
-    samples: NDArray[np.float32]
-    truncated: bool
-    words: list[Word] = field(default_factory=list)
-    sources: set[str] = field(default_factory=set)
-
-    @property
-    def seconds(self) -> float:
-        return len(self.samples) / OPUS_RATE_HZ
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -61,26 +44,7 @@ def recogniser() -> Recogniser:
 
 
 async def speak(gateway: RunningGateway, text: str, voice: str = "default") -> Heard:
-    pcm: list[bytes] = []
-    words: list[Word] = []
-    sources: set[str] = set()
-    async with connect(gateway.stream_url) as client:
-        context = client.context(voice=voice, lead_ms=0, words=True, sampling={"seed": 7})
-        await context.send(text)
-        await context.end()
-        decoder: OpusDecoder | None = None
-        async for event in context.events():
-            if isinstance(event, Words):
-                words += event.words
-                sources.add(event.source)
-            elif isinstance(event, AudioPacket):
-                assert context.started is not None
-                decoder = decoder or OpusDecoder(context.started.pre_skip_samples)
-                pcm.append(decoder.decode(event.payload))
-        assert context.done is not None
-        truncated = context.done.truncated
-    samples = np.frombuffer(b"".join(pcm), "<i2").astype(np.float32) / 32768.0
-    return Heard(text, samples, truncated, words, sources)
+    return await hear(gateway.stream_url, text, voice=voice, words=True, sampling={"seed": 7})
 
 
 def errors(recogniser: Recogniser, heard: Heard, text: str | None = None) -> tuple[int, int]:

@@ -95,8 +95,9 @@ def attend_paged(
 ) -> None:
     """Attention of one new position a request over the pages that hold its keys and values.
 
-    q [B, H, D] in any layout; out alike, contiguous. keys, values [rows, K, D]: the whole pools. table [requests, positions]: the
-    row of each position. requests, lengths [B]: whose table row, and how many positions.
+    q [B, H, D] in any layout; out alike, contiguous. keys, values [rows, K, D]: the whole pools.
+    table [requests, positions]: the row of each position. requests, lengths [B]: whose table row,
+    and how many positions.
     """
     batch, heads, size = q.shape
     group = heads // keys.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from typing import cast
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class OpusEncoder:
         )
         if size < 0:
             raise RuntimeError(f"opus_encode_float: expected a packet, got error {size}")
-        return ctypes.string_at(self._packet, size)
+        return cast(bytes, self._packet[:size])  # a char array's slice is bytes
 
 
 class OpusDecoder:
