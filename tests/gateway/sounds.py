@@ -20,7 +20,8 @@ from gateway.types import (
     Text,
 )
 from tests.gateway.audio.signals import decoded, speech_like
-from tests.gateway.fakes import FACTS, FakeEngine, Harness
+from tests.gateway.fake_parts import FACTS
+from tests.gateway.fakes import FakeEngine, Harness
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from gateway.context import OVER, TRANSITIONS, Context, State, Trigger
 from gateway.errors import ContextStateError
 from gateway.types import AudioFormat, ContextSettings, SettingsPatch
-from tests.gateway.fakes import FakeSegmenter
+from tests.gateway.fake_parts import FakeSegmenter
 
 S, T = State, Trigger
 # One row per state; "=" stays, "-" is an error.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -29,7 +28,9 @@ from gateway.types import (
     SettingsPatch,
     Text,
 )
-from tests.gateway.fakes import FakeChain, FakeEngine, Harness, settings
+from tests.gateway.fake_parts import FakeChain
+from tests.gateway.fakes import FakeEngine, Harness, settings
+from tests.gateway.returning_client import Client
 
 WINDOW_MS = 5000
 LIMITS = Limits(resume_window_ms=WINDOW_MS)
@@ -57,36 +58,6 @@ def payloads(events: list[Event], context: str = "a") -> list[tuple[int, int, by
         for e in events
         if isinstance(e, Audio) and e.context == context
     ]
-
-
-@dataclass
-class Client:
-    """What a client has, whatever the connections did."""
-
-    h: Harness
-    received: list[Event] = field(default_factory=list)
-    taken: int = 0  # of h.sent: what the present connection has brought
-    greetings: list[Hello] = field(default_factory=list)
-
-    def take(self, lost: int = 0) -> None:
-        """Read all that came, less the last `lost` messages."""
-        end = max(len(self.h.sent) - lost, self.taken, 1)  # without the greeting no token
-        for _, event in self.h.sent[self.taken : end]:
-            self._read(event)
-        self.taken = len(self.h.sent)
-
-    def come_back(self) -> None:
-        told = self.h.session.resume(len(self.received), self.h.now_ms)
-        self.taken = len(self.h.sent)
-        for event in told:
-            self._read(event)
-        self.h.collect()
-
-    def _read(self, event: Event) -> None:
-        if isinstance(event, Hello):
-            self.greetings.append(event)
-        else:
-            self.received.append(event)
 
 
 def uninterrupted(**changes: Any) -> list[Event]:

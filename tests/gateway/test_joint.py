@@ -28,7 +28,8 @@ from gateway.types import (
     Text,
 )
 from tests.gateway.audio.signals import largest_jump
-from tests.gateway.fakes import FACTS, Harness
+from tests.gateway.fake_parts import FACTS
+from tests.gateway.fakes import Harness
 from tests.gateway.sounds import SpeakingEngine, sound, started
 
 RATE_HZ = FACTS.sample_rate_hz

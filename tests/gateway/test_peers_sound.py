@@ -17,7 +17,8 @@ from gateway.segmenters import segmenter_for
 from gateway.types import AudioFormat, Codec, Configure, ContextSettings, Done, SettingsPatch
 from tests.gateway import fakes, shell
 from tests.gateway.audio.signals import largest_jump, sine
-from tests.gateway.fakes import FACTS, Harness
+from tests.gateway.fake_parts import FACTS
+from tests.gateway.fakes import Harness
 from tests.gateway.sounds import SpeakingEngine, harness, say, sound
 
 RATE_HZ, FRAME = FACTS.sample_rate_hz, FACTS.frame_samples

@@ -15,7 +15,7 @@ from gateway.surroundings import Surroundings
 from gateway.types import ContextSettings, Effect, Limits
 from gateway.utterance import Utterance
 from gateway.words import SpeechRate
-from tests.gateway.fakes import FACTS, FakeChain, FakeSegmenter
+from tests.gateway.fake_parts import FACTS, FakeChain, FakeSegmenter
 
 EFFECTS: list[Effect] = []
 AROUND = Surroundings(

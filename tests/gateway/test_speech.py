@@ -12,7 +12,7 @@ from gateway.errors import EngineFailedError
 from gateway.speech import History, Speech, is_wordless
 from gateway.types import HistoryTurn, Limits
 from gateway.words import SpeechRate
-from tests.gateway.fakes import FACTS, PCM, FakeChain, FakeSegment
+from tests.gateway.fake_parts import FACTS, PCM, FakeChain, FakeSegment
 
 FRAME = struct.pack("<640f", *[0.5] * 640)
 CODES = b"\1\0" * 3
