@@ -16,7 +16,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from engine.api import Frames, SpeechRequest
+from engine.api import SpeechEvent, SpeechRequest
 from engine.fake import FakeEngine, FakeEngineConfig, tone
 from gateway.audio import make_chain
 from gateway.audio.constants import Samples
@@ -48,15 +48,16 @@ _SENTENCE = "The listener hears one calm sentence after the other, all of them t
 
 
 class InstantEngine(FakeEngine):
-    """Takes its sound from a store: what the engine costs is not the gateway's price."""
+    """Has all sound in store: what the engine costs is not the gateway's price."""
 
-    _store: ClassVar[dict[tuple[str, int, int], Frames]] = {}
+    _store: ClassVar[dict[str, list[SpeechEvent]]] = {}
 
-    def _chunk(self, request: SpeechRequest, first: int, end: int, wanted: int) -> Frames:
-        key = (request.text, first, end)
-        if key not in self._store:
-            self._store[key] = super()._chunk(request, first, end, wanted)
-        return self._store[key]
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:
+        """Speak one segment, as fast as it is taken."""
+        if request.text not in self._store:
+            self._store[request.text] = [event async for event in super().speak(request)]
+        for event in self._store[request.text]:
+            yield event
 
 
 def speech_text(duration_s: float) -> str:

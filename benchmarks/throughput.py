@@ -4,8 +4,9 @@
 
 Both sides go the whole road from prompt to PCM: slow AR, sampling, fast AR, streaming codec. The
 plain loop speaks one request after the other in this process, eagerly: its codec runs layer by
-layer; the engine is a worker process with SGLang in it, and its codec in compiled tiles. The keys
-with `_tiled` give the loop the tiles, too. They take turns within one run, so that a change of the
+layer, its attention in torch's calls; the engine is a worker process with SGLang in it, its codec
+in compiled tiles and its attention in compiled loops. The keys with `_tiled` give the loop the
+codec's tiles, too. They take turns within one run, so that a change of the
 machine's mood meets all. Expectation: 8 times the loop's rate at 16 streams (a step's cost grows
 slowly with its batch), 1 at 1 (a step then pays for two processes and the scheduler).
 """
