@@ -12,7 +12,7 @@ import asyncio
 import heapq
 import itertools
 
-PER_TURN = 4  # about half a millisecond
+PER_TURN = 4  # of up to eight frames each: less than a millisecond
 
 
 class Turns:
