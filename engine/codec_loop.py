@@ -3,6 +3,10 @@
 Each stream has at most one job in flight, so its frames stay in order without any lock. Jobs that
 arrive in the same turn of the event loop (SGLang reports a whole batch at once) are handed over
 together and decoded together.
+
+A language model that outruns the codec leaves it jobs of different lengths. They are decoded in
+rounds of as many frames as all have left, and what came meanwhile joins the next round: so calls
+stay full when they matter most, and a stream's first frame never waits for another's backlog.
 """
 
 from __future__ import annotations
@@ -10,9 +14,8 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -30,11 +33,15 @@ class Decoder(Protocol):
     def decode(self, slots: list[int], codes: Codes) -> Pcm: ...
 
 
-@dataclass(frozen=True, slots=True)
+MOST_FRAMES_A_ROUND = 4  # of each stream
+
+
+@dataclass(slots=True, eq=False)
 class _Job:
     slot: int
-    codes: Codes  # [T, N]
+    codes: Codes  # [T, N]: those still to be decoded
     result: asyncio.Future[Pcm]
+    pcm: list[Pcm] = field(default_factory=list)
 
 
 class CodecLoop:
@@ -87,23 +94,35 @@ class CodecLoop:
         self._gathering = []
 
     def _run(self) -> None:
-        while (jobs := self._batches.get()) is not None:
-            for group in _by_length(jobs):
-                try:
-                    pcm = self._decoder.decode(
-                        [job.slot for job in group], np.stack([job.codes for job in group])
-                    )
-                    results: Sequence[Pcm | Exception] = list(pcm)
-                except Exception as error:
-                    results = [error] * len(group)
-                self._loop.call_soon_threadsafe(_settle, group, results)
+        jobs: list[_Job] = []
+        ending = False
+        while jobs or not ending:
+            while not ending and not (jobs and self._batches.empty()):
+                batch = self._batches.get()
+                ending = batch is None
+                jobs += batch or ()
+            if jobs:
+                jobs = self._round(jobs)
 
-
-def _by_length(jobs: list[_Job]) -> list[list[_Job]]:
-    groups: defaultdict[int, list[_Job]] = defaultdict(list)
-    for job in jobs:
-        groups[len(job.codes)].append(job)
-    return list(groups.values())
+    def _round(self, jobs: list[_Job]) -> list[_Job]:
+        """Decode some frames of all streams in one call; returns the jobs that are not through."""
+        # behind a job that its caller has abandoned there may be another one of the same stream
+        first = list({job.slot: job for job in reversed(jobs)}.values())[::-1]
+        count = min(MOST_FRAMES_A_ROUND, *(len(job.codes) for job in first))
+        try:
+            codes = np.stack([job.codes[:count] for job in first])
+            decoded = self._decoder.decode([job.slot for job in first], codes)
+        except Exception as error:
+            self._loop.call_soon_threadsafe(_settle, first, [error] * len(first))
+            return [job for job in jobs if job not in first]
+        for job, pcm in zip(first, decoded, strict=True):
+            job.pcm.append(pcm)
+            job.codes = job.codes[count:]
+        through = [job for job in first if not len(job.codes)]
+        if through:
+            results = [np.concatenate(job.pcm) for job in through]
+            self._loop.call_soon_threadsafe(_settle, through, results)
+        return [job for job in jobs if len(job.codes)]
 
 
 def _settle(jobs: list[_Job], results: Sequence[Pcm | Exception]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from engine.codec_loop import CodecLoop, Codes, Pcm
+from engine.codec_loop import MOST_FRAMES_A_ROUND, CodecLoop, Codes, Pcm
 
 
 class CountingDecoder:
@@ -77,7 +78,27 @@ async def test_streams_with_other_lengths_keep_their_order(loop: Loop) -> None:
     assert first.tolist() == [1]
     assert second.tolist() == [1, 3, 6]
     assert (await codec.decode(one, frames(5))).tolist() == [6]
-    assert [length for _, length in decoder.calls] == [1, 3, 1]
+    assert decoder.calls == [([one, two], 1), ([two], 2), ([one], 1)]
+
+
+async def test_what_comes_while_the_codec_is_behind_joins_the_next_round(loop: Loop) -> None:
+    codec, decoder = loop
+    behind, new = codec.open(), codec.open()
+    decoder.gate.clear()
+    long = asyncio.create_task(codec.decode(behind, frames(*range(1, 11))))
+    await asyncio.to_thread(decoder.entered.wait, 5)
+    short = asyncio.create_task(codec.decode(new, frames(7)))
+    await asyncio.sleep(0.01)
+    decoder.gate.set()
+    assert (await short).tolist() == [7]
+    assert (await long).tolist() == list(itertools.accumulate(range(1, 11)))
+    most = MOST_FRAMES_A_ROUND
+    assert decoder.calls == [
+        ([behind], most),
+        ([behind, new], 1),
+        ([behind], most),
+        ([behind], 10 - 1 - 2 * most),
+    ]
 
 
 async def test_an_error_reaches_the_caller_and_the_thread_lives(loop: Loop) -> None:
