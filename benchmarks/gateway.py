@@ -9,7 +9,7 @@ resampling, Opus, pacing, barge-in. What it is measured against:
 
 - `bare`: a handler that sends each ready packet when that packet is due, as one would write it.
   `sessions_ratio` is the gateway's sessions over its; expectation: at least half as many.
-- `bare_grouped`: the same, but sending in groups (4 packets at the default lead), as the gateway
+- `bare_grouped`: the same, but sending in groups (9 packets at the default lead), as the gateway
   does to save wake-ups. `sessions_ratio_grouped` is what all of the gateway's work costs.
 - `bare_encoding`: grouped too, but each session makes its own Opus packets from ready samples, as
   any server must that sends each listener something else. `sessions_ratio_encoding` is what is left

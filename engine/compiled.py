@@ -48,25 +48,34 @@ def rotate(x: Any, turns: Any, out: Any) -> None:
         out[2 * i + 1] = even * sine + odd * cosine
 
 
+@compiled(void(float32[::1], int64), SUMS, inline="always")
+def softmax(scores: Any, count: Any) -> None:
+    """Of the first `count` scores, in place."""
+    most = np.float32(-np.inf)
+    for j in range(count):
+        most = max(most, scores[j])
+    total = np.float32(0.0)
+    for j in range(count):
+        scores[j] = np.exp(scores[j] - most)
+        total += scores[j]
+    for j in range(count):
+        scores[j] /= total
+
+
 @compiled(
     void(float32[::1], float32[:, ::1], float32[:, ::1], int64, float32[::1], float32[::1]), SUMS
 )
 def attend_one(q: Any, keys: Any, values: Any, count: Any, weights: Any, out: Any) -> None:
     """Softmax attention of one query [D] over the first `count` of keys and values [W, D]."""
-    most = np.float32(-np.inf)
     for j in range(count):
         key = keys[j]
         score = np.float32(0.0)
         for d in range(q.size):
             score += q[d] * key[d]
         weights[j] = score
-        most = max(most, score)
-    total = np.float32(0.0)
-    for j in range(count):
-        weights[j] = np.exp(weights[j] - most)
-        total += weights[j]
+    softmax(weights, count)
     out[:] = np.float32(0.0)
     for j in range(count):
-        weight, value = weights[j] / total, values[j]
+        weight, value = weights[j], values[j]
         for d in range(out.size):
             out[d] += weight * value[d]

@@ -139,9 +139,8 @@ class EnginePort:
     def abort(self, effect: Abort) -> None:
         """Stop a request; the listener hears the answer."""
         self._aborting.add(effect.request_id)
-        gathered = self._gathered.get(effect.request_id)
-        if gathered is not None and (frames := gathered.take()) is not None:
-            self._report(effect.request_id, frames)  # made, and wasted: they count
+        if (gathered := self._gathered.get(effect.request_id)) is not None:
+            gathered.flush()  # made, and wasted: they count
         self._spawn(self._abort(effect.request_id))
 
     def warm(self, effect: WarmVoice) -> None:
@@ -183,8 +182,7 @@ class EnginePort:
                     await self._report_in_turn(request_id, frames)
                 await self._report_in_turn(request_id, item)
         except Exception as error:  # whatever an engine does, the session must hear of it
-            if (frames := gathered.take()) is not None:
-                self._report(request_id, frames)
+            gathered.flush()
             if not self._closed:
                 self._listener.engine_failed(request_id, *explain(error))
         finally:

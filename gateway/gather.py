@@ -49,7 +49,7 @@ class Gatherer:
             if lead_ms() < SAFE_LEAD_MS + LONGEST_HOLD_MS:
                 return self.take()
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(LONGEST_HOLD_MS / 1000.0, self._time_is_up)
+            self._timer = loop.call_later(LONGEST_HOLD_MS / 1000.0, self.flush)
         return None
 
     def take(self) -> Frames | None:
@@ -60,6 +60,7 @@ class Gatherer:
         held, self._held = self._held, []
         return joined(held) if held else None
 
-    def _time_is_up(self) -> None:
+    def flush(self) -> None:
+        """Hand on what is held."""
         if (frames := self.take()) is not None:
             self._hand_on(frames)

@@ -37,6 +37,7 @@ class BatchedAttentionBackend(TorchNativeAttnBackend):
         decode = forward_batch.forward_mode.is_decode()
         self._direct = decode and _is_direct(self.token_to_kv_pool, self.req_to_token_pool)
         if self._direct:
+            self._table = self.req_to_token_pool.req_to_token.numpy()
             self._requests = forward_batch.req_pool_indices.long().numpy()
             self._lengths = forward_batch.seq_lens.long().numpy()
         else:
@@ -72,7 +73,7 @@ class BatchedAttentionBackend(TorchNativeAttnBackend):
                 query.numpy(),
                 keys.numpy(),
                 values.numpy(),
-                self.req_to_token_pool.req_to_token.numpy(),
+                self._table,
                 self._requests,
                 self._lengths,
                 layer.scaling,

@@ -6,13 +6,11 @@ codes do not depend, to the bit, on what else is in the batch.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import float32, int32, int64, void
 from numpy.typing import NDArray
 
-from engine.compiled import SUMS, Floats, Integers, attend_one, compiled, rotate
+from engine.compiled import SUMS, Floats, Integers, attend_one, compiled, rotate, softmax
 
 
 @compiled(
@@ -32,7 +30,7 @@ def attend_frame(
     """Causal attention over the few positions of each row's frame, in its small cache.
 
     qkv [B * P, H + 2 K, D]: P new positions of each row, from `start` on, heads of q, k and v.
-    turns [N, D / 2, 2]: cosine and sine of every position. keys, values [>= B, K, N, D]: new
+    turns [N, D / 2, 2]: cosine and sine of every position. keys, values [B, K, N, D]: new
     positions are stored, keys rotated. out [B * P, H, D]: filled.
     """
     kv_heads, size = keys.shape[1], qkv.shape[2]
@@ -54,20 +52,6 @@ def attend_frame(
                 kept = h // group
                 target = out[b * width + p, h]
                 attend_one(query, keys[b, kept], values[b, kept], at + 1, weights, target)
-
-
-@compiled(void(float32[::1], int64), SUMS, inline="always")
-def _softmax(scores: Any, count: Any) -> None:
-    """Of the first `count` scores, in place."""
-    most = np.float32(-np.inf)
-    for j in range(count):
-        most = max(most, scores[j])
-    total = np.float32(0.0)
-    for j in range(count):
-        scores[j] = np.exp(scores[j] - most)
-        total += scores[j]
-    for j in range(count):
-        scores[j] /= total
 
 
 @compiled(
@@ -116,7 +100,7 @@ def attend_paged(
                         score += query[g, d] * key[d]
                     weights[g, j] = score
             for g in range(group):
-                _softmax(weights[g], count)
+                softmax(weights[g], count)
                 out[b, h * group + g] = np.float32(0.0)
             for j in range(count):
                 value = values[rows[j], h]
