@@ -62,7 +62,7 @@ class WindowDecoder:
         for i, rate in enumerate(config.decoder_rates):
             prefix = f"decoder.model.{i + 1}.block"
             x = self._upsample(self._snake(x, f"{prefix}.0"), f"{prefix}.1.conv", rate)
-            for unit, dilation in enumerate(config.residual_dilations):
+            for unit, dilation in enumerate(config.decoder_dilations):
                 name = f"{prefix}.{unit + 2}.block"
                 y = self._conv(self._snake(x, f"{name}.0"), f"{name}.1.conv", dilation)
                 x = x + self._conv(self._snake(y, f"{name}.2"), f"{name}.3.conv")

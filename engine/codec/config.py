@@ -32,9 +32,11 @@ class CodecConfig:
     latent_dim: width of the latents between quantisers, transformers and decoder.
     resample_factors: the encoder's latents are further reduced by these, in this order; the decoder
         undoes it in reverse order. Empty: none.
-    decoder_dim, decoder_rates: width of the decoder's first convolution, halved by every block;
-        each block multiplies the number of steps by its rate.
+    decoder_dim, decoder_rates: width of the decoder's first convolution; each block multiplies the
+        number of steps by its rate.
+    decoder_block_dims: width behind each of these blocks; empty: half of what is before it.
     residual_dilations: one residual unit per entry, in every block on both sides.
+    decoder_residual_dilations: those of the decoder's blocks; empty: the same.
     encoder_dim, encoder_rates: width of the encoder's first convolution, doubled by every block,
         each of which divides the number of steps by its rate. encoder_dim 0: no encoder, and none
         of its tensors (the checkpoint speaks, but cannot take a recording in).
@@ -55,7 +57,9 @@ class CodecConfig:
     resample_factors: tuple[int, ...] = (2, 2)
     decoder_dim: int = 1536
     decoder_rates: tuple[int, ...] = (8, 8, 4, 2)
+    decoder_block_dims: tuple[int, ...] = ()
     residual_dilations: tuple[int, ...] = (1, 3, 9)
+    decoder_residual_dilations: tuple[int, ...] = ()
     encoder_dim: int = 64
     encoder_rates: tuple[int, ...] = (2, 4, 8, 8)
     encoder_transformer_layers: tuple[int, ...] = (0, 0, 0, 4)
@@ -78,15 +82,24 @@ class CodecConfig:
         for name in _AT_LEAST_ONE:
             if (value := getattr(self, name)) < 1:
                 raise CheckpointError(f"codec config: expected {name} >= 1, got {value}")
-        if self.decoder_dim % 2 ** len(self.decoder_rates):
-            raise CheckpointError(
-                f"codec config: expected decoder_dim to halve {len(self.decoder_rates)} times "
-                f"(once per decoder rate), got {self.decoder_dim}"
-            )
         if self.head_dim % 2:
             raise CheckpointError(f"codec config: expected an even head_dim, got {self.head_dim}")
+        self._check_decoder()
         if self.has_encoder:
             self._check_encoder()
+
+    def _check_decoder(self) -> None:
+        blocks, dims = len(self.decoder_rates), self.decoder_block_dims
+        if dims and len(dims) != blocks:
+            raise CheckpointError(
+                f"codec config: expected {blocks} decoder_block_dims (one per decoder rate), "
+                f"got {len(dims)}"
+            )
+        if not dims and self.decoder_dim % 2**blocks:
+            raise CheckpointError(
+                f"codec config: expected decoder_dim to halve {blocks} times "
+                f"(once per decoder rate), got {self.decoder_dim}"
+            )
 
     def _check_encoder(self) -> None:
         samples = math.prod(self.encoder_rates) * math.prod(self.resample_factors)
@@ -137,7 +150,14 @@ class CodecConfig:
     @property
     def decoder_widths(self) -> tuple[int, ...]:
         """Channels before the first decoder block and after each one."""
-        return tuple(self.decoder_dim >> i for i in range(len(self.decoder_rates) + 1))
+        blocks = range(1, len(self.decoder_rates) + 1)
+        halved = tuple(self.decoder_dim >> i for i in blocks)
+        return (self.decoder_dim, *(self.decoder_block_dims or halved))
+
+    @property
+    def decoder_dilations(self) -> tuple[int, ...]:
+        """Of the residual units in a decoder block."""
+        return self.decoder_residual_dilations or self.residual_dilations
 
     @property
     def encoder_widths(self) -> tuple[int, ...]:

@@ -51,7 +51,9 @@ class DecoderBlock:
             weights.bias(f"{prefix}.1.conv"),
             rate,
         )
-        self.units: list[ResidualUnit] = residual_units(layout, weights, prefix, first=2)
+        self.units: list[ResidualUnit] = residual_units(
+            layout, weights, prefix, weights.config.decoder_dilations, first=2
+        )
 
     def __call__(self, x: Tensor, batch: Batch) -> Tensor:
         x = self.upsample(x, batch)

@@ -47,7 +47,9 @@ class EncoderBlock:
         config = weights.config
         prefix = f"encoder.block.{index + 1}.block"
         rate, units = config.encoder_rates[index], len(config.residual_dilations)
-        self.units: list[ResidualUnit] = residual_units(layout, weights, prefix, first=0)
+        self.units: list[ResidualUnit] = residual_units(
+            layout, weights, prefix, config.residual_dilations, first=0
+        )
         self.down = SnakeConv(
             layout,
             snake_alpha(weights, f"{prefix}.{units}.alpha"),

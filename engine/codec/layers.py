@@ -12,6 +12,7 @@ u = a x it is (u + sin^2 u) / a, so `u` comes out of the convolution before (its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.codec import fused, kernels
-from engine.codec.config import CodecConfig
 from engine.codec.kernels import Conv, Linear
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
@@ -235,11 +235,14 @@ def causal_conv(
 
 
 def residual_units(
-    layout: StateLayout, weights: CodecWeights, prefix: str, first: int
+    layout: StateLayout,
+    weights: CodecWeights,
+    prefix: str,
+    dilations: Sequence[int],
+    first: int,
 ) -> list[ResidualUnit]:
     """A block's residual units, stored under prefix.first, prefix.(first + 1) ..."""
-    config: CodecConfig = weights.config
     return [
         ResidualUnit(layout, weights, f"{prefix}.{first + i}", dilation)
-        for i, dilation in enumerate(config.residual_dilations)
+        for i, dilation in enumerate(dilations)
     ]

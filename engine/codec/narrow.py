@@ -138,7 +138,7 @@ class NarrowWaves:
                 self.layers.append(NarrowConv(layout, merged, repeated, alpha, rate))
             self.layers += [
                 NarrowUnit(layout, weights, f"{prefix}.{unit + 2}", dilation)
-                for unit, dilation in enumerate(config.residual_dilations)
+                for unit, dilation in enumerate(config.decoder_dilations)
             ]
         alpha = snake_alpha(weights, f"decoder.model.{last}.alpha")
         end = f"decoder.model.{last + 1}.conv"

@@ -217,7 +217,7 @@ def _decoder(config: CodecConfig) -> Iterator[tuple[str, Shape]]:
         # a transposed convolution stores [in, out, kernel]
         yield f"{prefix}.1.conv.weight", (widths[i], widths[i + 1], 2 * rate)
         yield f"{prefix}.1.conv.bias", (widths[i + 1],)
-        for unit in range(len(config.residual_dilations)):
+        for unit in range(len(config.decoder_dilations)):
             yield from _residual_unit(f"{prefix}.{unit + 2}", widths[i + 1])
     last = len(config.decoder_rates) + 1
     yield f"decoder.model.{last}.alpha", (1, widths[-1], 1)

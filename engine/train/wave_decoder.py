@@ -249,7 +249,7 @@ class WaveDecoder(nn.Module):
             for factor in reversed(config.resample_factors)
         )
         blocks = [
-            DecoderBlock(widths[i], widths[i + 1], rate, config.residual_dilations)
+            DecoderBlock(widths[i], widths[i + 1], rate, config.decoder_dilations)
             for i, rate in enumerate(config.decoder_rates)
         ]
         self.decoder = nn.ModuleDict()
@@ -271,5 +271,11 @@ class WaveDecoder(nn.Module):
         x = self.post_module(self.out_proj(self.latent(codes))).transpose(1, 2)
         for stage in self.upsample:
             x = stage(x)
-        wave: Tensor = self.decoder["model"](x)
+        layers = self.decoder["model"]
+        assert isinstance(layers, nn.Sequential)
+        last_block = len(self.config.decoder_rates)
+        x = layers[:last_block](x)
+        # Where samples are made, bf16 is too coarse for silence.
+        with torch.autocast(x.device.type, enabled=False):
+            wave: Tensor = layers[last_block:](x.float())
         return wave[:, 0]

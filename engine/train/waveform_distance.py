@@ -2,10 +2,10 @@
 
 Codes do not say where in its period a voice stands, so samples cannot be compared one by one; and
 spectral magnitudes say nothing of phase, without which a voice sounds hoarse. (A decoder trained on
-magnitudes and light critics: DNSMOS 2.7 for true codes; with the true phase in place of its own,
-3.2; with the true magnitudes, 2.6.) Here each short stretch may be shifted a little before the two
-are correlated: what then counts is the shape of the pitch periods and how steadily they follow each
-other. Stretches of some eight and some twenty periods ask for an ever steadier pitch.
+magnitudes and an hour of light critics: DNSMOS 2.7 for true codes; with the true phase in place of
+its own, 3.2; with the true magnitudes, 2.6.) Here each short stretch may be shifted a little before
+the two are correlated: what then counts is the shape of the pitch periods and how steadily they
+follow each other. Stretches of some eight and some twenty periods ask for an ever steadier pitch.
 """
 
 from __future__ import annotations

@@ -30,6 +30,17 @@ def test_sizes_derive_from_one_another() -> None:
     assert config.frame_rate_hz == pytest.approx(21.533, abs=1e-3)
 
 
+def test_a_decoder_may_name_its_widths() -> None:
+    config = CodecConfig(decoder_rates=(2, 256), decoder_dim=250, decoder_block_dims=(190, 20))
+    assert config.decoder_widths == (250, 190, 20)
+
+
+def test_a_decoder_may_have_residual_units_of_its_own() -> None:
+    assert CodecConfig().decoder_dilations == (1, 3, 9)
+    config = CodecConfig(decoder_residual_dilations=(1, 3))
+    assert (config.decoder_dilations, config.residual_dilations) == ((1, 3), (1, 3, 9))
+
+
 def test_reads_the_golden_checkpoint() -> None:
     config = CodecConfig.from_checkpoint(TINY)
     assert (config.latent_dim, config.decoder_dim, config.post_layers) == (64, 64, 2)
@@ -54,6 +65,10 @@ def test_without_a_file_sizes_are_s2_pro(tmp_path: Path) -> None:
         ('{"decoder_rates": 8}', "expected decoder_rates to be a list of integers >= 1, got 8"),
         ('{"decoder_rates": [8, 0]}', "expected decoder_rates to be a list of integers >= 1"),
         ('{"decoder_dim": 100}', "expected decoder_dim to halve 4 times (once per decoder rate)"),
+        (
+            '{"decoder_block_dims": [192, 16]}',
+            "expected 4 decoder_block_dims (one per decoder rate), got 2",
+        ),
         ('{"head_dim": 63}', "expected an even head_dim, got 63"),
         ('{"decoder_rates": [8, 8, 4]}', "expected the encoder to take the decoder's 1024 samples"),
         (

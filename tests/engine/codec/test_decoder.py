@@ -187,6 +187,12 @@ def test_threads_do_not_change_a_bit(decoder: StreamingDecoder) -> None:
 
 SIZES = {
     "small": SMALL,
+    "few steps until the last block": replace(
+        SMALL,
+        decoder_rates=(2, 64),
+        decoder_block_dims=(33, 12),
+        decoder_residual_dilations=(3,),
+    ),
     "no transformer, no encoder": replace(SMALL, post_layers=0, encoder_dim=0),
     "one codebook, no upsampling": replace(
         SMALL, n_residual_codebooks=0, resample_factors=(), encoder_dim=0

@@ -73,29 +73,24 @@ def test_the_code_maker_learns_and_codes_say_their_anchor(corpus: list[Framed]) 
     assert np.array_equal(rows.numpy(), corpus[0].anchors)
 
 
-def test_the_decoder_learns_by_spectra_critics_and_waveforms(
+def test_the_decoder_learns_by_spectra_and_waveforms(
     config: VoiceConfig, corpus: list[Framed]
 ) -> None:
     decoder = WaveDecoder(config.codec, 8).train()
     decoder.vectors.normal_()
-    plan = WavePlan(budget_s=1, batch=4, crop_frames=20, lead_frames=2, critic_frames=12)
+    plan = WavePlan(budget_s=1, batch=4, crop_frames=20, lead_frames=2)
     trainer = WaveTrainer(decoder, plan)
     crops = CodeCrops(corpus, _codes(corpus), plan.crop_frames, FRAME_SAMPLES, seed=0)
-    first = [trainer.step(*crops.code_batch(4, 0.1), progress=0.0) for _ in range(25)]
-    assert np.mean([f["spectral"] for f in first[-5:]]) < 0.8 * first[0]["spectral"]
-    judged = trainer.step(*crops.code_batch(4, 0.1), plan.critics_from)
-    assert {"critics", "adversarial", "feature"} <= judged.keys()
-    shaped = trainer.step(*crops.code_batch(4, 0.1), plan.waveform_from)
-    assert "waveform" in shaped and "critics" not in shaped
-    assert all(np.isfinite(value) for value in (judged | shaped).values())
-    assert all(parameter.requires_grad for parameter in trainer.critics.parameters())
+    steps = [trainer.step(*crops.code_batch(4, 0.1)) for _ in range(40)]
+    for name in ("spectral", "waveform"):
+        assert np.mean([s[name] for s in steps[-5:]]) < 0.8 * steps[0][name]
 
 
 def test_what_is_used_is_the_average_of_the_weights(
     config: VoiceConfig, corpus: list[Framed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Snake, "forward", lambda self, x: _snake(x, self.alpha))
-    plan = WavePlan(budget_s=0.3, batch=2, crop_frames=20, lead_frames=2, critic_frames=12)
+    plan = WavePlan(budget_s=0.3, batch=2, crop_frames=20, lead_frames=2)
     decoder = WaveDecoder(config.codec, 8)
     before = {name: value.clone() for name, value in decoder.state_dict().items()}
     train_wave(decoder, corpus, _codes(corpus), plan, tmp_path)

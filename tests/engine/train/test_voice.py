@@ -27,7 +27,6 @@ PLANS = {
         "batch": 2,
         "crop_frames": 20,
         "lead_frames": 2,
-        "critics_from": 2.0,
     },
     "ar": {"budget_s": 0.4, "alignment_heads": [[1, 0]]},
     "encoder": {"budget_s": 0.4, "batch": 2, "crop_frames": 10, "lead_frames": 2},
