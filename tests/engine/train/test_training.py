@@ -82,6 +82,7 @@ def test_the_decoder_learns_by_spectra_and_waveforms(
     trainer = WaveTrainer(decoder, plan)
     crops = CodeCrops(corpus, _codes(corpus), plan.crop_frames, FRAME_SAMPLES, seed=0)
     steps = [trainer.step(*crops.code_batch(4, 0.1)) for _ in range(40)]
+    assert all(np.isfinite(value) for figures in steps for value in figures.values())
     for name in ("spectral", "waveform"):
         assert np.mean([s[name] for s in steps[-5:]]) < 0.8 * steps[0][name]
 
