@@ -85,6 +85,8 @@ async def test_twelve_sentences_are_understood_and_end_by_themselves(
     assert not any(item.truncated for item in heard)
     for item in heard:  # a word takes 0.2 to 0.7 s
         assert 0.2 < item.seconds / len(item.text.split()) < 0.7, item.text
+        # judged as decoded: rounded to 16 bits, the voice would be judged worse than it is
+        assert np.any(item.samples * 32768.0 % 1.0)
 
 
 async def test_word_times_come_from_the_model_and_cover_the_text(gateway: RunningGateway) -> None:

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 
 
 def write_wav(path: Path, samples: NDArray[np.float32], rate_hz: int) -> None:
-    """16-bit mono."""
+    """16-bit mono, with triangular dither, the same each time.
+
+    Without it the fading ends of words become steps, which DNSMOS takes for noise (0.09 points of
+    3.3).
+    """
+    noise = np.random.default_rng(0).triangular(-1.0, 0.0, 1.0, len(samples))
+    pcm = np.clip(np.rint(samples * 32767 + noise), -32768, 32767)
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate_hz)
-        file.writeframes((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes())
+        file.writeframes(pcm.astype("<i2").tobytes())
 
 
 def read_wav(path: Path) -> tuple[NDArray[np.float32], int]:
