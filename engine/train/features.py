@@ -36,11 +36,9 @@ def mel_filters(bands: int, n_fft: int, rate_hz: int, low_hz: float, high_hz: fl
 class LogMel(nn.Module):
     """Natural log of mel-band magnitudes; waveform [B, samples] -> [B, bands, samples / hop]."""
 
-    def __init__(
-        self, rate_hz: int, n_fft: int, hop: int, bands: int, floor: float = LOG_FLOOR
-    ) -> None:
+    def __init__(self, rate_hz: int, n_fft: int, hop: int, bands: int) -> None:
         super().__init__()
-        self.n_fft, self.hop, self.floor = n_fft, hop, floor
+        self.n_fft, self.hop = n_fft, hop
         self.register_buffer("window", torch.hann_window(n_fft), False)
         self.register_buffer(
             "filters", mel_filters(bands, n_fft, rate_hz, 30.0, rate_hz / 2), False
@@ -60,7 +58,7 @@ class LogMel(nn.Module):
 
     def forward(self, wave: Tensor) -> Tensor:
         """[B, samples] -> [B, bands, samples / hop]."""
-        return (self.filters @ self.magnitude(wave) * 8.0).clamp(min=self.floor).log()
+        return (self.filters @ self.magnitude(wave) * 8.0).clamp(min=LOG_FLOOR).log()
 
 
 class CodeFeatures(nn.Module):

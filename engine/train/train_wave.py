@@ -44,6 +44,10 @@ class WavePlan:
     seed: int = 2
 
 
+def _log_distance(a: Tensor, b: Tensor, floor: float) -> Tensor:
+    return (a + floor).log().sub((b + floor).log()).abs().mean()
+
+
 class SpectralDistance(nn.Module):
     """L1 of log-mel and of log-magnitude, and the relative error of magnitudes, at several scales.
 
@@ -53,7 +57,7 @@ class SpectralDistance(nn.Module):
     def __init__(self, rate_hz: int) -> None:
         super().__init__()
         self.mels = nn.ModuleList(
-            LogMel(rate_hz, n_fft, n_fft // 4, bands, floor=1e-4) for n_fft, bands in _SCALES
+            LogMel(rate_hz, n_fft, n_fft // 4, bands) for n_fft, bands in _SCALES
         )
 
     def forward(self, made: Tensor, true: Tensor) -> Tensor:
@@ -62,15 +66,8 @@ class SpectralDistance(nn.Module):
         for mel in self.mels:
             assert isinstance(mel, LogMel)
             a, b = mel.magnitude(made), mel.magnitude(true)
-            total = (
-                total
-                + ((mel.filters @ a) + 1e-5)
-                .log()
-                .sub(((mel.filters @ b) + 1e-5).log())
-                .abs()
-                .mean()
-            )
-            total = total + 0.5 * (a + 1e-4).log().sub((b + 1e-4).log()).abs().mean()
+            total = total + _log_distance(mel.filters @ a, mel.filters @ b, 1e-5)
+            total = total + 0.5 * _log_distance(a, b, 1e-4)
             error, whole = (a - b).flatten(1).norm(dim=1), b.flatten(1).norm(dim=1)
             total = total + (error / (whole + 1e-2)).mean()
         return total / len(self.mels)
