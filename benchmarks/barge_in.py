@@ -42,7 +42,7 @@ from engine.client import WorkerEngine
 from engine.config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.train.evaluate import all_sentences
 from gateway.config import Config
-from gateway.server import running
+from gateway.server.serving import running
 
 TEXTS = (
     "Thank you for calling. The next train leaves at seven. It stops at every station.",

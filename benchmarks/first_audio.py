@@ -18,7 +18,7 @@ from clients.python import connect
 from engine.client import WorkerEngine
 from engine.config import EngineConfig
 from gateway.config import Config
-from gateway.server import running
+from gateway.server.serving import running
 
 ROUNDS = 15
 BACKGROUND_STREAMS = 8

@@ -35,10 +35,10 @@ from gateway.audio.resample import Resampler
 from gateway.config import Config
 from gateway.dialects.native import encode
 from gateway.dialects.native.encode import HEADER, KIND_AUDIO, VERSION
-from gateway.pacing import group_packets
-from gateway.server import running
-from gateway.transport import RequestProtocol, StreamProtocol, listen
+from gateway.server.serving import running
+from gateway.server.transport import RequestProtocol, StreamProtocol, listen
 from gateway.types import Audio, AudioFormat, ContextSettings
+from gateway.utterance.pacing import group_packets
 
 LEAD_MS = 1500
 GROUP = group_packets(ContextSettings(lead_ms=LEAD_MS))  # the gateway's schedule

@@ -28,7 +28,7 @@ from engine.train.evaluate import all_sentences
 from engine.train.judge import Judge, Verdict, summary
 from engine.train.wav import write_wav
 from gateway.config import Config
-from gateway.server import running
+from gateway.server.serving import running
 
 TOGETHER = 8
 SHORT_KINDS = ("easy",)

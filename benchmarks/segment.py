@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from gateway.segment import Segmenter, SegmentPolicy
+from gateway.text.segment import Segmenter, SegmentPolicy
 from tests.gateway.segment_cases import CASES
 
 OURS = "voice-gateway"

@@ -34,7 +34,7 @@ from engine.train.evaluate import all_sentences
 from engine.train.finetune import load_model
 from engine.train.recordings import make_recordings
 from engine.train.wav import read_wav
-from gateway.words import WordSpan, from_tokens, proportional
+from gateway.utterance.word_times import WordSpan, from_tokens, proportional
 
 
 class Aligners:

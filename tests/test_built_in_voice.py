@@ -23,7 +23,7 @@ from engine.config import EngineConfig
 from engine.train.evaluate import all_sentences
 from engine.train.judge import JUDGE_RATE_HZ, Recogniser, word_errors
 from gateway.config import Config
-from gateway.server import RunningGateway, running
+from gateway.server.serving import RunningGateway, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 

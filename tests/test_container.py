@@ -12,9 +12,9 @@ import yaml
 from compose_spec import PyCompose
 
 from gateway.__main__ import app
-from gateway.app import create_app
 from gateway.config import CLIENT_VARIABLES, Config
-from gateway.service import Service
+from gateway.server.app import create_app
+from gateway.server.service import Service
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {f"VOICE_GATEWAY_{name.upper()}" for name in Config.model_fields}

@@ -19,7 +19,7 @@ from clients.wire import SegmentStarted
 from engine import api
 from engine.client import WorkerEngine
 from gateway.config import Config
-from gateway.server import RunningGateway, running
+from gateway.server.serving import RunningGateway, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 

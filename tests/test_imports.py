@@ -63,7 +63,7 @@ RULES = [
         "the gateway sees only the engine's interface",
         ("gateway",),
         ("engine",),
-        outside=("gateway.app",),  # picks the implementation
+        outside=("gateway.server.app",),  # picks the implementation
         allowed=("engine.api",),
     ),
     Rule(
@@ -88,7 +88,7 @@ RULES = [
         "only the edge of the shell knows the web framework",
         ("gateway",),
         ("starlette",),
-        outside=("gateway.app", "gateway.connection", "gateway.http"),
+        outside=("gateway.server.app", "gateway.server.stream", "gateway.server.http"),
     ),
     Rule("the engine does not know the gateway", ("engine",), ("gateway", "clients")),
     Rule(
@@ -183,13 +183,13 @@ def test_the_list_of_the_shell_is_true() -> None:
 @pytest.mark.parametrize(
     ("module", "is_package", "source"),
     [
-        ("gateway.session", False, "import asyncio"),
-        ("gateway.session", False, "def f():\n    from numpy import array"),
+        ("gateway.session.session", False, "import asyncio"),
+        ("gateway.session.session", False, "def f():\n    from numpy import array"),
         ("gateway.types", True, "from engine import api"),
-        ("gateway.session", False, "import importlib\nimportlib.import_module('torch.nn')"),
-        ("gateway.outbox", False, "from starlette.websockets import WebSocket"),
-        ("gateway.driver", False, "from engine.worker import Worker"),
-        ("gateway.dialects.native.decode", False, "from gateway.session import Session"),
+        ("gateway.session.session", False, "import importlib\nimportlib.import_module('torch.nn')"),
+        ("gateway.server.outbox", False, "from starlette.websockets import WebSocket"),
+        ("gateway.server.driver", False, "from engine.worker import Worker"),
+        ("gateway.dialects.native.decode", False, "from gateway.session.session import Session"),
         ("gateway.dialects.native.decode", False, "from ...session import Session"),
         ("engine.models.slow_ar", False, "from engine import codec"),
         ("engine.codec.decoder", False, "import sglang"),
@@ -204,10 +204,10 @@ def test_a_broken_rule_is_seen(module: str, is_package: bool, source: str) -> No
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("gateway.driver", "import asyncio\nfrom engine.api import SpeechEngine"),
+        ("gateway.server.driver", "import asyncio\nfrom engine.api import SpeechEngine"),
         ("gateway.audio.chain", "import numpy as np\nfrom gateway.types import Packet"),
         ("gateway.dialects.native.decode", "from gateway.dialects.native import shapes"),
-        ("gateway.app", "from engine.client import WorkerEngine"),
+        ("gateway.server.app", "from engine.client import WorkerEngine"),
     ],
 )
 def test_what_is_allowed_is_not_reported(module: str, source: str) -> None:

@@ -19,7 +19,7 @@ from gateway.cli import display
 from gateway.config import Config, ConfigError, load_config
 
 if TYPE_CHECKING:
-    from gateway.server import RunningGateway
+    from gateway.server.serving import RunningGateway
 
 
 def configured(**flags: Any) -> Config:
@@ -81,8 +81,8 @@ async def _started(
     config: Config, stage: Callable[[str], None], stack: contextlib.AsyncExitStack
 ) -> RunningGateway:
     from engine.api import EngineError
-    from gateway.app import build_engine
-    from gateway.server import running
+    from gateway.server.app import build_engine
+    from gateway.server.serving import running
 
     try:
         engine = build_engine(config, stage)

@@ -12,7 +12,7 @@ from gateway.cli.runtime import gateway_of
 from gateway.config import Config
 
 if TYPE_CHECKING:
-    from gateway.server import RunningGateway
+    from gateway.server.serving import RunningGateway
 
 
 async def serve(config: Config) -> None:

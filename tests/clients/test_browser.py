@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Page, async_playwright, expect
 
 from engine.fake import FakeEngine, FakeEngineConfig
-from gateway.server import RunningGateway
+from gateway.server.serving import RunningGateway
 from tests.gateway.shell import gateway
 
 CHROMIUM = next(

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
-from gateway.session import Session
+from gateway.session.session import Session
 from gateway.types import (
     Abort,
     Audio,

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from engine.api import EngineInfo
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.config import Config
-from gateway.server import RunningGateway, running
+from gateway.server.serving import RunningGateway, running
 
 DEADLINE_S = 10.0  # of anything a test waits for
 

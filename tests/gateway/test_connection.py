@@ -13,7 +13,7 @@ from websockets.frames import Frame, Opcode
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.dialects import native
-from gateway.transport import StreamProtocol
+from gateway.server.transport import StreamProtocol
 from tests.gateway.shell import (
     DEADLINE_S,
     SLOW,
@@ -215,7 +215,7 @@ async def test_a_flood_that_wants_answers_is_slowed_not_buffered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A client that sends mistakes and reads no errors: it cannot send on, then it is dropped."""
-    monkeypatch.setattr("gateway.transport.LINGER_S", 0.1)
+    monkeypatch.setattr("gateway.server.transport.LINGER_S", 0.1)
     bounds = {"queue_high_water_bytes": 8192, "queue_max_bytes": 65_536}
     bad = json.dumps({"type": "text", "context": "a", "text": 1})
     async with (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.context import OVER, TRANSITIONS, Context, State, Trigger
 from gateway.errors import ContextStateError
 from gateway.types import AudioFormat, ContextSettings, SettingsPatch
+from gateway.utterance.context import OVER, TRANSITIONS, Context, State, Trigger
 from tests.gateway.fake_parts import FakeSegmenter
 
 S, T = State, Trigger

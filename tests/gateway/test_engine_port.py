@@ -16,7 +16,7 @@ from engine.api import (
 )
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.clock import clock_ms
-from gateway.engine_port import EnginePort, explain, facts_of
+from gateway.engine_link.port import EnginePort, explain, facts_of
 from gateway.types import Abort, HistoryTurn, SamplingSettings, Submit, WarmVoice
 from tests.gateway.shell import until
 

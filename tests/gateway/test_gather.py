@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.api import Frames
-from gateway import gather
-from gateway.gather import FRAMES_AT_ONCE, LONGEST_HOLD_MS, SAFE_LEAD_MS, Gatherer, joined
+from gateway.engine_link import gathering as gather
+from gateway.engine_link.gathering import (
+    FRAMES_AT_ONCE,
+    LONGEST_HOLD_MS,
+    SAFE_LEAD_MS,
+    Gatherer,
+    joined,
+)
 
 RICH_MS = SAFE_LEAD_MS + LONGEST_HOLD_MS
 

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from engine.fake import FakeEngine
 from gateway.config import Config
-from gateway.server import running
+from gateway.server.serving import running
 from tests.gateway.shell import (
     SLOW,
     HeldEngine,

@@ -16,8 +16,8 @@ import openai
 import pytest
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
-from gateway.containers import EncodedFile
-from gateway.server import RunningGateway
+from gateway.audio.containers import EncodedFile
+from gateway.server.serving import RunningGateway
 from tests.gateway.shell import SLOW, gateway, http, until, wav_parts
 
 TEXT = "Hello there my friend."  # one segment: seams would shorten it by their crossfades

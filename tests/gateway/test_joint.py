@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from clients.mixer import Mixer
 from gateway.audio import make_chain
 from gateway.audio.constants import FADE_OUT_MS, Samples
-from gateway.joint import Joint
 from gateway.types import (
     Audio,
     AudioFormat,
@@ -27,6 +26,7 @@ from gateway.types import (
     Started,
     Text,
 )
+from gateway.utterance.faded_tail import Joint
 from tests.gateway.audio.signals import largest_jump
 from tests.gateway.fake_parts import FACTS
 from tests.gateway.fakes import Harness

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.api import EngineStats
 from engine.fake import FakeEngine
-from gateway.metrics import Metrics
+from gateway.server.metrics import Metrics
 from gateway.types import Audio, Done, Failed, Interrupted
 from tests.gateway.shell import gateway, http
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.normalize import normalize
-from gateway.segment import Segmenter, SegmentPolicy
-from gateway.spoken import SpokenText
+from gateway.text.normalize import normalize
+from gateway.text.rewriting import SpokenText
+from gateway.text.segment import Segmenter, SegmentPolicy
 
 ENGLISH = {
     "$1,299.50 and $5, $1": "one thousand two hundred ninety-nine dollars and fifty cents and five"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.playout import Playout
+from gateway.utterance.playout import Playout
 
 
 def test_playback_starts_with_the_first_packet_and_stops_at_what_was_sent() -> None:

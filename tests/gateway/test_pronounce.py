@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.pronounce import PronunciationTable
-from gateway.segment import Segmenter, SegmentPolicy
-from gateway.spoken import SpokenText
-from gateway.tags import KEPT_TAGS
+from gateway.text.pronounce import PronunciationTable
+from gateway.text.rewriting import SpokenText
+from gateway.text.segment import Segmenter, SegmentPolicy
+from gateway.text.tags import KEPT_TAGS
 
 TABLE = {
     "SQL": "sequel",

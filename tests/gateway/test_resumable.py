@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed
 
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.errors import InvalidValueError
-from gateway.resumable import Resumption, resumption_of
-from gateway.server import RunningGateway
+from gateway.server.resumable import Resumption, resumption_of
+from gateway.server.serving import RunningGateway
 from tests.gateway.shell import (
     connect,
     gateway,

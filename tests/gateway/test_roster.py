@@ -6,15 +6,15 @@ import itertools
 
 import pytest
 
-from gateway.context import State
 from gateway.errors import LimitExceededError
-from gateway.history import Prosody
-from gateway.joint import Joint
-from gateway.roster import KEPT_OVER, LEAVING_FACTOR, Roster
-from gateway.surroundings import Surroundings
+from gateway.session.roster import KEPT_OVER, LEAVING_FACTOR, Roster
 from gateway.types import ContextSettings, Effect, Limits
-from gateway.utterance import Utterance
-from gateway.words import SpeechRate
+from gateway.utterance.context import State
+from gateway.utterance.faded_tail import Joint
+from gateway.utterance.history import Prosody
+from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.utterance import Utterance
+from gateway.utterance.word_times import SpeechRate
 from tests.gateway.fake_parts import FACTS, FakeChain, FakeSegmenter
 
 EFFECTS: list[Effect] = []

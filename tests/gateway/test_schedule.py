@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.schedule import MAX_PRIORITY, choose, choose_unsent, priority
+from gateway.session.schedule import MAX_PRIORITY, choose, choose_unsent, priority
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.segment import Cut, Segment, Segmenter, SegmentPolicy
+from gateway.text.segment import Cut, Segment, Segmenter, SegmentPolicy
 
 
 def run(policy: SegmentPolicy, text: str) -> list[Segment]:

@@ -6,7 +6,7 @@ import pytest
 
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.config import Config
-from gateway.server import running
+from gateway.server.serving import running
 from tests.gateway.shell import HeldEngine, gateway, http
 
 SPEECH = {"input": "Hello there my friend.", "voice": "default"}

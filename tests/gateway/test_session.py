@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.pacing import BURST_PACKETS
-from gateway.session import BURST_EVENTS
+from gateway.session.session import BURST_EVENTS
 from gateway.types import (
     Configure,
     Done,
@@ -20,6 +19,7 @@ from gateway.types import (
     Started,
     Text,
 )
+from gateway.utterance.pacing import BURST_PACKETS
 from tests.gateway.fake_parts import PCM, FakeChain
 from tests.gateway.fakes import FakeEngine, Harness, settings
 from tests.gateway.talk import (

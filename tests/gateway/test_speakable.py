@@ -7,9 +7,9 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.speakable import Speaker
-from gateway.spoken import SpokenText
-from gateway.tags import KEPT_TAGS
+from gateway.text.rewriting import SpokenText
+from gateway.text.speakable import Speaker
+from gateway.text.tags import KEPT_TAGS
 
 
 def say(raw: str, *, at_line_start: bool = True, **options: bool) -> str:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import EngineFailedError
-from gateway.speech import History, Speech, is_wordless
 from gateway.types import HistoryTurn, Limits
-from gateway.words import SpeechRate
+from gateway.utterance.lines import History, Speech, is_wordless
+from gateway.utterance.word_times import SpeechRate
 from tests.gateway.fake_parts import FACTS, PCM, FakeChain, FakeSegment
 
 FRAME = struct.pack("<640f", *[0.5] * 640)

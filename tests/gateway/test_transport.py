@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine.fake import FakeEngine, FakeEngineConfig
-from gateway.transport import StreamProtocol
+from gateway.server.transport import StreamProtocol
 from tests.gateway import shell
 
 

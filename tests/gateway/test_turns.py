@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.turns import Turns
+from gateway.engine_link.loop_slots import Turns
 
 
 class Log:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.words import (
+from gateway.utterance.word_times import (
     SpeechRate,
     TimedSpan,
     WordSpan,

@@ -1,0 +1,107 @@
+"""Puts the process together: the engine that the configuration names, and the routes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from importlib import resources
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from engine.api import SpeechEngine
+from gateway.config import Config
+from gateway.server.http import Pages, SpeechEndpoint
+from gateway.server.service import Service
+from gateway.server.stream import serve_stream
+
+Progress = Callable[[str], None]
+
+# The page loads nothing from elsewhere; `ws:` is for browsers whose 'self' leaves WebSockets out.
+_PAGE_HEADERS = (
+    (b"content-security-policy", b"default-src 'self'; connect-src 'self' ws: wss:"),
+    (b"cache-control", b"no-cache"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+def build_engine(config: Config, progress: Progress = lambda stage: None) -> SpeechEngine:
+    """The only place that picks an implementation. `progress` is told each stage of its start."""
+    if config.engine == "fake":
+        from engine.fake import FakeEngine
+
+        return FakeEngine()
+    from engine.client import WorkerEngine
+    from engine.config import EngineConfig
+
+    settings: dict[str, Any] = {
+        "checkpoint": config.checkpoint,
+        "voices": config.voices,
+        "max_streams": config.max_streams,
+        "foreign_text": config.foreign_text,
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    return WorkerEngine(EngineConfig(**given), progress)
+
+
+def create_app(service: Service) -> Starlette:
+    """The ASGI application. Its lifespan starts the engine and ends it."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        service.start()
+        try:
+            yield
+        finally:
+            await service.close()
+
+    async def stream(websocket: WebSocket) -> None:
+        await serve_stream(websocket, service)
+
+    pages = Pages(service)
+    origins = service.config.allowed_origins
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=sorted(origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type"],
+    )
+    return Starlette(
+        routes=[
+            WebSocketRoute("/v1/stream", stream),
+            Route("/v1/audio/speech", SpeechEndpoint(service), methods=["POST"]),
+            Route("/v1/voices", pages.voices),
+            Route("/healthz", pages.healthz),
+            Route("/readyz", pages.readyz),
+            Route("/metrics", pages.metrics),
+            Mount("/", PageFiles()),
+        ],
+        middleware=[cors] if origins else [],
+        lifespan=lifespan,
+    )
+
+
+class PageFiles:
+    """The browser client's files, from the installed package."""
+
+    def __init__(self) -> None:
+        folder = str(resources.files("clients") / "browser")
+        self._files: ASGIApp = StaticFiles(directory=folder, html=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # a WebSocket to an unknown path: refused, not a defect
+            await WebSocket(scope, receive, send).close()
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_PAGE_HEADERS]
+            await send(message)
+
+        await self._files(scope, receive, send_with_headers)

@@ -1,0 +1,270 @@
+"""Runs one `Session`: gives it the time, performs its effects, feeds it what the engine says.
+
+Everything here happens on the event loop, one call at a time, so the session needs no lock. The
+order of `Send` effects is the order on the wire, because there is one sink and it never waits.
+A resumable session outlives its sink: it is driven on without one, until it gets another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+from engine.api import SpeechEngine
+from gateway.clock import clock_ms
+from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.port import EnginePort
+from gateway.errors import ClientError, TakenOverError
+from gateway.server.metrics import Metrics
+from gateway.session.session import Session
+from gateway.types import Abort, Close, Command, Effect, Event, Failed, Send, Submit, WarmVoice
+
+log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    """Where a session's events go: a dialect and one write path."""
+
+    def send(self, event: Event) -> None:
+        """Queue an event; never waits."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """Hang up after what is queued."""
+        ...
+
+
+class SessionDriver:
+    """Implements `EngineListener`. `close` must be awaited however the session ended.
+
+    `on_over` is called when a session without a connection has ended by itself.
+    """
+
+    def __init__(
+        self,
+        make_session: Callable[[float], Session],
+        engine: SpeechEngine,
+        metrics: Metrics,
+        sink: Sink,
+        on_over: Callable[[SessionDriver], object] = lambda driver: None,
+        turns: Turns | None = None,
+    ) -> None:
+        self._session = make_session(clock_ms())
+        self._port = EnginePort(engine, self, turns)
+        self._metrics = metrics
+        self._sink: Sink | None = sink
+        self._on_over = on_over
+        self._timer: asyncio.TimerHandle | None = None
+        self._due_ms: float | None = None
+        self._performing = False
+        self._waiting = False  # without a connection, for its client to come back
+        self._over = False
+
+    @property
+    def session(self) -> Session:
+        """The core, for tests and logs."""
+        return self._session
+
+    @property
+    def open_requests(self) -> int:
+        """Requests the engine still has from this session."""
+        return self._port.open_requests
+
+    def begin(self, received: int | None = None) -> None:
+        """Send the greeting; to a client that is back, also what it lacks.
+
+        `received`: how many messages that one has. Raises ResumeExpiredError.
+        """
+        if received is None:
+            self._step(lambda now_ms: None)
+        else:
+            self._resume(received)
+
+    def take_over(self, sink: Sink) -> None:
+        """Another connection serves the session from now on."""
+        old, self._sink = self._sink, sink
+        self._waiting = False
+        if old is not None:
+            old.close(TakenOverError.close_code, TakenOverError.code)
+
+    def serves(self, sink: Sink) -> bool:
+        """Whether a connection is still the session's."""
+        return self._sink is sink
+
+    def leave(self) -> None:
+        """The client took its leave: it will not come back."""
+        self._step(lambda now_ms: self._session.end())
+
+    def detach(self, sink: Sink) -> bool:
+        """A connection has ended. Whether the session lives on, with another one or none."""
+        if self._sink is not sink:
+            return True
+        self._sink = None
+        self._step(self._session.disconnected)
+        self._waiting = not (self._over or self._session.closed)
+        return self._waiting
+
+    def receive(self, command: Command) -> None:
+        """Obey a client's command."""
+        self._step(lambda now_ms: self._session.receive(command, now_ms))
+
+    def refuse(self, error: ClientError) -> None:
+        """Answer a message that was no command."""
+        self._step(lambda now_ms: self._session.refuse(error))
+        if error.close_code is not None and self._sink is not None:
+            self._sink.close(error.close_code, error.code)
+
+    def set_writable(self, writable: bool) -> None:
+        """The connection takes more, or does not."""
+        self._step(lambda now_ms: self._session.set_writable(writable, now_ms))
+
+    async def close(self) -> None:
+        """The client is gone: abort its work in the engine, and wait until that is done."""
+        if not self._over:
+            self.leave()
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._port.close()
+
+    # What the engine says.
+
+    def dry_at_ms(self, request_id: str) -> float:
+        """See `EngineListener`."""
+        return self._session.dry_at_ms(request_id, clock_ms())
+
+    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
+        """See `EngineListener`."""
+        self._step(lambda now_ms: self._session.engine_tokens(request_id, spans))
+
+    def engine_frames(
+        self,
+        request_id: str,
+        first_frame: int,
+        pcm: bytes,
+        codes: bytes,
+        text_tokens: tuple[int, ...],
+    ) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_frames(
+                request_id, first_frame, pcm, codes, text_tokens, now_ms
+            )
+        )
+
+    def engine_finished(
+        self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int
+    ) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_finished(
+                request_id, reason, frames, prompt_tokens, cached_tokens, now_ms
+            )
+        )
+
+    def engine_failed(self, request_id: str, code: str, message: str) -> None:
+        """See `EngineListener`."""
+        self._step(lambda now_ms: self._session.engine_failed(request_id, code, message, now_ms))
+
+    def engine_aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
+        """See `EngineListener`."""
+        self._step(
+            lambda now_ms: self._session.engine_aborted(request_id, confirmed, frames_after, now_ms)
+        )
+
+    # One step of the core.
+
+    def _step(self, change: Callable[[float], None]) -> None:
+        if self._over:
+            return
+        try:
+            change(clock_ms())
+            self._perform()
+        except Exception:  # a defect of ours ends this session, never the process
+            log.exception("%s failed", self._session)
+            self._break()
+
+    def _resume(self, received: int) -> None:
+        told = self._session.resume(received, clock_ms())
+        self._performing = True  # a full outbox pauses the session: not before all was told
+        try:
+            for event in told:
+                self._sink_send(event)
+        finally:
+            self._performing = False
+        self._step(lambda now_ms: None)
+
+    def _perform(self) -> None:
+        # Performing an effect may be a step itself (a full outbox pauses the session). What that
+        # one leads to comes after what is being performed, or events would overtake each other.
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while effects := self._session.effects():
+                for effect in effects:
+                    self._perform_one(effect)
+        finally:
+            self._performing = False
+        self._arm()
+        if self._session.closed:
+            self._report_over()
+
+    def _perform_one(self, effect: Effect) -> None:
+        match effect:
+            case Send(events=events):
+                self._send(*events)
+            case Submit():
+                self._port.submit(effect)
+            case Abort():
+                self._port.abort(effect)
+            case WarmVoice():
+                self._port.warm(effect)
+            case Close(code=code, reason=reason):
+                if self._sink is not None:
+                    self._sink.close(code, reason)
+
+    def _send(self, *events: Event) -> None:
+        for event in events:
+            self._metrics.observe(event)
+            self._sink_send(event)
+
+    def _sink_send(self, event: Event) -> None:
+        if self._sink is not None:
+            self._sink.send(event)
+
+    def _arm(self) -> None:
+        due_ms = self._session.next_deadline_ms()
+        if due_ms is not None and math.isinf(due_ms):
+            due_ms = None
+        if due_ms == self._due_ms and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._due_ms = due_ms
+        if due_ms is not None:
+            # Timers have a resolution of 1 ms; one that fires early would only be set again.
+            wait_ms = max(math.ceil(due_ms - clock_ms()), 0)
+            self._timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._step(self._session.tick)
+
+    def _break(self) -> None:
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._send(Failed(None, "internal", "internal error"))
+        if self._sink is not None:
+            self._sink.close(1011, "internal error")
+        self._report_over()
+
+    def _report_over(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self._on_over(self)

@@ -1,0 +1,173 @@
+"""What each command of the peer does. Whatever raises a `ClientError` has changed nothing."""
+
+from __future__ import annotations
+
+from gateway.errors import (
+    ContextStateError,
+    UnknownContextError,
+    UnknownVoiceError,
+)
+from gateway.session.intake import check_text
+from gateway.session.requests import Requests
+from gateway.session.roster import Roster
+from gateway.types import (
+    Command,
+    Configure,
+    Configured,
+    ContextSettings,
+    Duck,
+    End,
+    Flush,
+    Interrupt,
+    Playback,
+    Resume,
+    Send,
+    SettingsPatch,
+    Text,
+    WarmVoice,
+)
+from gateway.utterance.context import State
+from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.utterance import Utterance
+
+
+class Commands:
+    """Obeys commands on one session's utterances."""
+
+    def __init__(self, around: Surroundings, roster: Roster, requests: Requests) -> None:
+        self._around = around
+        self._roster = roster
+        self._requests = requests
+        self._voices = around.facts.voices
+        self._defaults = ContextSettings(voice=self._voices[0] if self._voices else "default")
+        self._warmed: set[str] = set()
+
+    def set_voices(self, voices: tuple[str, ...]) -> None:
+        """The engine's voices have changed."""
+        self._voices = voices
+        self._warmed &= set(voices)
+
+    def obey(self, command: Command, now_ms: float) -> None:
+        """Do what is asked. Raises ClientError."""
+        match command:
+            case Text():
+                self._text(command, now_ms)
+            case Configure(context=None):
+                self._configure_defaults(command.settings)
+            case Configure(context=str(context_id)):
+                self._configure(context_id, command.settings, now_ms)
+            case Interrupt(context=None):
+                self.interrupt_all(command.played_ms, now_ms)
+            case Duck(context=None) | Resume(context=None):
+                for utterance in self._roster.queue:
+                    self._address(utterance, command, now_ms)
+            case Playback():
+                self._playback(command, now_ms)
+            case _:
+                self._address(self._find(command.context), command, now_ms)
+
+    def interrupt_all(self, played_ms: float | None, now_ms: float) -> None:
+        """Stop everything that is not over, or that is over and still heard."""
+        audible = [
+            u
+            for u in self._roster.over()
+            if u.context.state is State.DONE and u.playout.end_at_ms() > now_ms
+        ]
+        for utterance in (*audible, *self._roster.queue):
+            self.interrupt(utterance, played_ms, now_ms)
+            played_ms = None  # it is about the first one: that is being heard
+
+    def interrupt(self, utterance: Utterance, played_ms: float | None, now_ms: float) -> None:
+        """Stop one utterance."""
+        request_id = utterance.interrupt(played_ms, now_ms)
+        if request_id is not None:
+            self._requests.drop(request_id)
+        self._roster.note_interrupted(utterance)
+
+    def _find(self, context_id: str | None) -> Utterance:
+        utterance = self._roster.find(context_id) if context_id is not None else None
+        if utterance is None:
+            raise UnknownContextError(f"context: expected a known one, got {context_id}")
+        return utterance
+
+    def _address(self, utterance: Utterance, command: Command, now_ms: float) -> None:
+        """A command for one existing utterance."""
+        utterance.context.touched_at_ms = now_ms
+        match command:
+            case Flush():
+                utterance.flush(command.flush_id, now_ms)
+            case End():
+                utterance.context.end(now_ms)
+            case Interrupt():
+                self.interrupt(utterance, command.played_ms, now_ms)
+            case Duck():
+                utterance.duck(command.gain, now_ms)
+            case Resume():
+                utterance.resume(now_ms)
+
+    def _playback(self, command: Playback, now_ms: float) -> None:
+        """Reports go on after the end; one for a forgotten context is no news."""
+        if not self._roster.is_forgotten(command.context):
+            self._find(command.context).playback(command.played_ms, now_ms)
+
+    def _text(self, command: Text, now_ms: float) -> None:
+        utterance = self._roster.find(command.context)
+        received = 0
+        if utterance is not None:
+            utterance.context.check_text()
+            received = utterance.context.received_chars
+        elif self._roster.is_forgotten(command.context):
+            raise ContextStateError(
+                f"context: expected one that is not over, got {command.context};"
+                " configure opens it anew"
+            )
+        else:
+            self._roster.check_room(self._defaults.preempt)
+        buffered = sum(u.context.buffered_chars for u in self._roster.queue)
+        check_text(command.text, received, buffered, self._around.limits)
+        if utterance is None:
+            utterance = self._open(command.context, self._defaults, now_ms)
+        utterance.context.touched_at_ms = now_ms
+        utterance.text(command.text, now_ms)
+
+    def _configure_defaults(self, patch: SettingsPatch) -> None:
+        self._check_voice(patch.voice)
+        self._defaults = patch.over(self._defaults)
+        self._confirm(None, self._defaults)
+
+    def _configure(self, context_id: str, patch: SettingsPatch, now_ms: float) -> None:
+        self._check_voice(patch.voice)
+        utterance = self._roster.find(context_id)
+        if utterance is None or utterance.over:
+            utterance = self._open(context_id, patch.over(self._defaults), now_ms)
+        else:
+            utterance.context.configure(patch)
+        utterance.context.touched_at_ms = now_ms
+        self._confirm(context_id, utterance.context.settings)
+
+    def _check_voice(self, voice: str | None) -> None:
+        if voice is not None and voice not in self._voices:
+            known = ", ".join(self._voices)
+            raise UnknownVoiceError(f"voice: expected one of {known}, got {voice}")
+
+    def _confirm(self, context_id: str | None, settings: ContextSettings) -> None:
+        if settings.voice not in self._warmed:
+            self._warmed.add(settings.voice)
+            self._around.emit(WarmVoice(settings.voice))
+        self._around.emit(Send((Configured(context_id, settings),)))
+
+    def _open(self, context_id: str, settings: ContextSettings, now_ms: float) -> Utterance:
+        self._roster.check_room(settings.preempt)
+        if settings.preempt:
+            self.interrupt_all(None, now_ms)
+            self._roster.retire()
+        utterance = Utterance(
+            context_id,
+            settings,
+            self._roster.generation(context_id),
+            self._roster.last_playout,
+            self._around,
+            now_ms,
+        )
+        self._roster.add(utterance)
+        return utterance

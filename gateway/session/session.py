@@ -1,0 +1,300 @@
+"""One client's conversation: commands and engine reports in, effects out, no clock of its own.
+
+Theory of operation. Utterances stand in a queue in the order of their opening. Every call does its
+own small thing and then settles: submit what may be submitted, send what is due, until neither
+changes anything. The shell performs the `effects`, tells the time, calls `tick` when
+`next_deadline_ms` has come, and hands back what the engine says about each request. A session
+with a `resume_token` outlives its connection for a while: see `hold.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
+from gateway.session.commands import Commands
+from gateway.session.hold import Hold, rewind
+from gateway.session.requests import Requests
+from gateway.session.roster import Roster
+from gateway.session.schedule import choose, choose_unsent
+from gateway.text.segmenters import segmenter_for
+from gateway.types import Abort, Command, Effect, EngineFacts, Event, Failed, Hello, Limits, Send
+from gateway.utterance.context import SegmenterFactory
+from gateway.utterance.faded_tail import Joint
+from gateway.utterance.history import Prosody
+from gateway.utterance.lines import ChainFactory
+from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.utterance import Utterance
+from gateway.utterance.word_times import SpeechRate
+
+BURST_EVENTS = 32  # then the shell gets to send them: the socket may take no more
+
+
+class Session:
+    """See the module. All times are in ms on any one monotonic clock."""
+
+    def __init__(
+        self,
+        session_id: str,
+        engine: EngineFacts,
+        limits: Limits,
+        chain_factory: ChainFactory,
+        now_ms: float,
+        segmenter_factory: SegmenterFactory = segmenter_for,
+        resume_token: str | None = None,
+    ) -> None:
+        self.id = session_id
+        self._limits = limits
+        self._engine = engine
+        self._hold = Hold(limits, resume_token)
+        self._effects: list[Effect] = []
+        self._unsent = 0  # events in them
+        self._writable = True
+        self._cut_short = False  # more could be sent at once
+        self._closed = False
+        numbers, request_numbers = itertools.count(1), itertools.count(1)
+        around = Surroundings(
+            session_id=session_id,
+            facts=engine,
+            limits=limits,
+            chains=chain_factory,
+            segmenters=segmenter_factory,
+            rate=SpeechRate(),
+            prosody=Prosody(),
+            joint=Joint(),
+            emit=self._emit,
+            next_number=lambda: next(numbers),
+            next_request_id=lambda: f"{session_id}.{next(request_numbers)}",
+        )
+        self._roster = Roster(limits.max_contexts)
+        self._requests = Requests(self._effects.append)
+        self._commands = Commands(around, self._roster, self._requests)
+        self._effects.append(Send((self._greeting(resumed=False),)))  # not counted, never replayed
+
+    def __str__(self) -> str:
+        return f"session {self.id} ({', '.join(str(u.context) for u in self._roster.queue)})"
+
+    def receive(self, command: Command, now_ms: float) -> None:
+        """Obey a command. What is wrong with it becomes a `Failed` event and changes nothing."""
+        if self._closed:
+            return
+        self._hold.received += 1
+        try:
+            self._commands.obey(command, now_ms)
+        except ClientError as error:
+            self._emit(Send((Failed(command.context, error.code, str(error)),)))
+        self._settle(now_ms)
+
+    def refuse(self, error: ClientError) -> None:
+        """Answer a message that was no command."""
+        self._hold.received += 1
+        self._emit(Send((Failed(error.context, error.code, str(error)),)))
+
+    # --- the engine ---
+
+    def engine_frames(
+        self,
+        request_id: str,
+        first_frame: int,
+        pcm: bytes,
+        codes: bytes,
+        text_tokens: tuple[int, ...],
+        now_ms: float,
+    ) -> None:
+        """Sound of a request, as in `engine.api.Frames`."""
+        self._touch(request_id, now_ms)
+        if self._requests.frames(request_id, first_frame, pcm, codes, text_tokens):
+            self._settle(now_ms)
+
+    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
+        """Which characters of `Submit.text` each index in `text_tokens` stands for.
+
+        Told once, before or with the first frames; without it word times are proportional.
+        """
+        utterance = self._requests.owner(request_id)
+        if utterance is not None and utterance.speech.making is not None:
+            utterance.speech.making.token_spans = spans
+
+    def dry_at_ms(self, request_id: str, now_ms: float) -> float:
+        """When the listener will have heard all there is: sound of a request is urgent then."""
+        utterance = self._requests.owner(request_id)
+        return now_ms if utterance is None else now_ms + utterance.lead_ms(now_ms)
+
+    def engine_finished(
+        self,
+        request_id: str,
+        reason: str,
+        frames: int,
+        prompt_tokens: int,
+        cached_tokens: int,
+        now_ms: float,
+    ) -> None:
+        """The end of a request. `reason`: "stop", "length" or "aborted"."""
+        self._touch(request_id, now_ms)
+        self._requests.finished(request_id, reason, frames, prompt_tokens, cached_tokens)
+        self._settle(now_ms)
+
+    def engine_failed(self, request_id: str, code: str, message: str, now_ms: float) -> None:
+        """The engine could not do it. `message` goes to the peer only when `code` is the peer's."""
+        if code != OverloadedError.code or not self._requests.refused(request_id, now_ms):
+            self._requests.fail(request_id, code, message)
+        self._settle(now_ms)
+
+    def engine_aborted(
+        self, request_id: str, confirmed: bool, frames_after: int, now_ms: float
+    ) -> None:
+        """The answer to `Abort`."""
+        self._requests.aborted(request_id, confirmed, frames_after)
+        self._settle(now_ms)
+
+    # --- time, and the shell ---
+
+    def tick(self, now_ms: float) -> None:
+        """Do what the time asks for."""
+        if (until_ms := self._hold.until_ms) is not None and until_ms <= now_ms:
+            self.end()
+        for utterance in tuple(self._roster.queue):
+            utterance.tick(now_ms)
+            if utterance.idle_at_ms() <= now_ms:
+                self._reap(utterance, now_ms)
+        self._requests.expire(now_ms)
+        self._settle(now_ms)
+
+    def next_deadline_ms(self) -> float | None:
+        """When `tick` is wanted next; it may lie in the past."""
+        if self._closed:
+            return None
+        deadlines = self._requests.deadlines_ms()
+        if (until_ms := self._hold.until_ms) is not None:
+            deadlines.append(until_ms)
+        sending = self._sending
+        if sending and self._cut_short:
+            return 0.0
+        for utterance in self._roster.queue:
+            deadlines += utterance.deadlines_ms(sending and utterance.speaking)
+            sending = sending and not utterance.speaking  # only the front one sends
+        return max(min(deadlines), 0.0) if deadlines else None
+
+    def set_writable(self, writable: bool, now_ms: float) -> None:
+        """Whether the socket takes more. While it does not, nothing is encoded or sent."""
+        self._writable = writable
+        self._settle(now_ms)
+
+    def set_voices(self, voices: tuple[str, ...]) -> None:
+        """The engine's voices have changed."""
+        self._commands.set_voices(voices)
+
+    def disconnected(self, now_ms: float) -> None:
+        """The socket is gone: wait for the client, or stop all work. Idempotent."""
+        if self._closed or self._hold.begin(now_ms):
+            self._settle(now_ms)
+            return
+        self.end()
+
+    def resume(self, received: int, now_ms: float) -> tuple[Event, ...]:
+        """The client is back on a new socket, and has received so many messages on earlier ones.
+
+        Returns what it is told before any further effect: the greeting, and what it lacks. Raises
+        ResumeExpiredError, and has changed nothing.
+        """
+        if self._closed:
+            raise ResumeExpiredError("expected a session that is not over, got one that is")
+        missing = self._hold.end(received)
+        rewind(self._roster.queue + self._roster.over(), missing, now_ms)
+        self._writable = True
+        self._settle(now_ms)
+        return (self._greeting(resumed=True), *missing)
+
+    @property
+    def closed(self) -> bool:
+        """All work was stopped: nothing will ever follow."""
+        return self._closed
+
+    def end(self) -> None:
+        """Stop all work. Idempotent."""
+        self._effects[:] = [effect for effect in self._effects if isinstance(effect, Abort)]
+        self._requests.abort_all()
+        self._roster.clear()
+        self._closed = True
+
+    def effects(self) -> list[Effect]:
+        """What is to be done, in order. Each effect is returned once."""
+        drained = list(self._effects)
+        self._effects.clear()
+        self._unsent = 0
+        return drained
+
+    def check_integrity(self) -> None:
+        """For tests: nothing is leaked, forgotten, or in two places."""
+        self._roster.check_integrity()
+        self._requests.check_integrity(self._roster.queue)
+        self._hold.check_integrity()
+
+    # --- inside ---
+
+    def _emit(self, effect: Effect) -> None:
+        self._effects.append(effect)
+        if isinstance(effect, Send):
+            self._unsent += len(effect.events)
+            self._hold.note(effect.events)
+
+    def _greeting(self, resumed: bool) -> Hello:
+        facts = dataclasses.asdict(self._engine)
+        voices = facts.pop("voices")
+        return Hello(
+            session=self.id,
+            voices=voices,
+            limits=self._limits.published(),
+            engine=facts,
+            resume_token=self._hold.token,
+            resumed=resumed,
+            received=self._hold.received,
+        )
+
+    @property
+    def _sending(self) -> bool:
+        return self._writable and not self._hold.active
+
+    def _touch(self, request_id: str, now_ms: float) -> None:
+        if (utterance := self._requests.owner(request_id)) is not None:
+            utterance.context.touched_at_ms = now_ms
+
+    def _reap(self, utterance: Utterance, now_ms: float) -> None:
+        """Neither the client nor the engine has cared for this utterance for long."""
+        making = utterance.speech.making
+        if making is not None:
+            self._requests.fail(making.request_id, "engine_failed", "no sound", stop=True)
+        elif utterance.context.text_complete:
+            self._commands.interrupt(utterance, None, now_ms)
+        else:
+            utterance.context.end(now_ms)
+        utterance.context.touched_at_ms = now_ms
+
+    def _settle(self, now_ms: float) -> None:
+        changed = not self._closed
+        self._cut_short = False
+        while changed:
+            self._roster.retire()
+            changed = self._submit(now_ms)
+            if self._sending and not self._cut_short:
+                changed = self._pump(now_ms) or changed
+                self._cut_short = changed and self._unsent >= BURST_EVENTS
+
+    def _submit(self, now_ms: float) -> bool:
+        speakers = [u for u in self._roster.queue if u.speaking]
+        utterance = choose(speakers, self._limits.look_ahead_segments)
+        if utterance is None and self._hold.active:
+            utterance = choose_unsent(speakers, now_ms)
+        if utterance is None:
+            return False
+        request_id = utterance.submit(now_ms)
+        if request_id is not None:
+            self._requests.add(request_id, utterance)
+        return True
+
+    def _pump(self, now_ms: float) -> bool:
+        for utterance in self._roster.queue:
+            if utterance.speaking:
+                return utterance.pump(now_ms)
+        return False

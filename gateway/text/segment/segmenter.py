@@ -1,0 +1,229 @@
+"""The segmenter itself: takes characters, asks for judgements, gives out segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import regex
+
+from gateway.text.segment.boundary import (
+    Place,
+    Verdict,
+    is_candidate,
+    judge,
+    looks_complete,
+    looks_torn,
+)
+from gateway.text.segment.chars import weight_of
+from gateway.text.segment.length import forced_cut
+from gateway.text.segment.pace import Pace
+from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
+from gateway.text.segment.structure import Structure
+from gateway.text.speakable import Speaker
+
+_CUTS = {
+    Verdict.CLAUSE: Cut.CLAUSE,
+    Verdict.PHRASE: Cut.CLAUSE,
+    Verdict.SENTENCE: Cut.SENTENCE,
+    Verdict.LINE: Cut.LINE,
+}
+# A letter after a letter decides nothing, so runs of them are taken at once.
+_LETTERS = regex.compile(r"(?<=[A-Za-z])[A-Za-z]+")
+
+
+class Segmenter:
+    """One utterance's text, incrementally cut into segments. Times are in ms on any one clock.
+
+    All positions are indices in `_text`, the present segment's text so far.
+    """
+
+    def __init__(
+        self, policy: SegmentPolicy, pronunciations: Mapping[str, str] | None = None
+    ) -> None:
+        self._max_chars = policy.max_chars
+        self._speaker = Speaker(
+            speakable=policy.speakable,
+            language=policy.language if policy.normalize else None,
+            pronunciations=pronunciations or {},
+        )
+        self._structure = Structure(follow_fences=policy.speakable)
+        self._pace = Pace(policy)
+        self._text = ""
+        self._weight = 0
+        self._start = 0  # of _text in everything pushed
+        self._boundaries: list[tuple[int, Verdict, int]] = []  # position, kind, weight before it
+        self._pending: int | None = None  # a place whose judgement waits for more text
+        self._sentence_start = 0  # -1: the present sentence began in an earlier segment
+        # Whether the present sentence began in lower case; None: no letter of it was seen yet.
+        self._lower_style: bool | None = None
+
+    @property
+    def buffered(self) -> str:
+        """What was pushed and is not yet part of a segment."""
+        return self._text
+
+    def set_lead_ms(self, lead_ms: float) -> None:
+        """How much sent audio the listener has yet to hear; steers the length of later segments."""
+        self._pace.report_lead(lead_ms)
+
+    def push(self, text: str, now_ms: float) -> list[Segment]:
+        """Take text, cut anywhere; return the segments it completes."""
+        segments: list[Segment] = []
+        if text:
+            self._pace.text_arrived(self._start + len(self._text), now_ms)
+        index = 0
+        while index < len(text):
+            while (position := self._too_long()) is not None:
+                segments.append(self._emit(position, Cut.LENGTH))
+            run = self._letters(text, index)
+            if run:
+                self._text += text[index : index + run]
+                self._weight += run
+                index += run
+                continue
+            cut = self._take(text[index])
+            index += 1
+            if cut is not None:
+                segments.append(self._emit(*cut))
+        return segments
+
+    def flush(self) -> list[Segment]:
+        """Everything buffered, now."""
+        return self._give_up_waiting(Cut.FLUSH)
+
+    def tick(self, now_ms: float) -> list[Segment]:
+        """What must be spoken by `now_ms` although its end is not certain."""
+        due = self._due()
+        if due is None:
+            return []
+        self._pace.advance(now_ms)
+        whole_ms, part_ms = due
+        if now_ms >= whole_ms:
+            return self._give_up_waiting(Cut.DELAY)
+        if part_ms is not None and now_ms >= part_ms:
+            return [self._emit(self._boundaries[-1][0], Cut.DELAY)]
+        return []
+
+    def next_deadline_ms(self) -> float | None:
+        """The earliest time at which `tick` would return something; None: never, as things are."""
+        due = self._due()
+        if due is None:
+            return None
+        whole_ms, part_ms = due
+        return whole_ms if part_ms is None else min(whole_ms, part_ms)
+
+    # --- taking characters ------------------------------------------------------------------------
+
+    def _letters(self, text: str, index: int) -> int:
+        """How many characters from text[index] on need no look at all."""
+        if self._pending is not None or self._structure.span is not None:
+            return 0
+        if self._lower_style is None or not self._text or index == 0:
+            return 0
+        run = _LETTERS.match(text, index)
+        return 0 if run is None else max(0, min(len(run[0]), self._max_chars - self._weight))
+
+    def _take(self, char: str) -> tuple[int, Cut] | None:
+        """Append one character; where to cut, if that is decided now."""
+        self._text += char
+        self._weight += weight_of(char)
+        text, index = self._text, len(self._text) - 1
+        in_span = self._structure.span is not None
+        forced = self._structure.feed(text, index)
+        if self._lower_style is None and char.isalpha():
+            self._lower_style = char.islower()
+        if forced is not None:
+            return forced, Cut.LINE
+        if self._pending is None and not in_span and is_candidate(text, index):
+            if self._structure.may_start(text):
+                self._pending = index
+        return self._judge_pending(final=False)
+
+    def _too_long(self) -> int | None:
+        if self._weight <= self._max_chars:
+            return None
+        is_code = self._structure.is_code
+        return forced_cut(self._text, self._weight, self._boundaries, self._max_chars, is_code)
+
+    def _judge_pending(self, final: bool) -> tuple[int, Cut] | None:
+        position = self._pending
+        if position is None:
+            return None
+        text, start = self._text, max(self._sentence_start, self._structure.line_start)
+        verdict = judge(Place(text, position, start, bool(self._lower_style), final))
+        if verdict is Verdict.WAIT:
+            return None
+        self._pending = None
+        if verdict is Verdict.NONE:
+            return None
+        if verdict >= Verdict.SENTENCE:
+            self._begin_sentence(position)
+        weight = self._weight - sum(map(weight_of, text[position:]))
+        self._boundaries.append((position, verdict, weight))
+        return (position, _CUTS[verdict]) if self._pace.accepts(verdict, weight) else None
+
+    def _begin_sentence(self, position: int) -> None:
+        self._sentence_start = position
+        letter = next((char for char in self._text[position:] if char.isalpha()), None)
+        self._lower_style = None if letter is None else letter.islower()
+
+    # --- giving out -------------------------------------------------------------------------------
+
+    def _due(self) -> tuple[float, float | None] | None:
+        """When everything buffered is due, and when the part up to the last boundary is."""
+        structure = self._structure
+        if structure.is_code or not self._text.strip():
+            return None
+        torn = structure.span is not None or looks_torn(self._text)
+        complete = structure.break_end >= 0 or looks_complete(self._text)
+        whole_ms, part_ms = self._pace.deadlines(complete, torn)
+        return whole_ms, part_ms if self._boundaries and part_ms < whole_ms else None
+
+    def _give_up_waiting(self, why: Cut) -> list[Segment]:
+        segments: list[Segment] = []
+        cut = self._judge_pending(final=True)
+        if cut is not None:
+            segments.append(self._emit(*cut))
+        if self._text:
+            segments.append(self._emit(len(self._text), why))
+        return segments
+
+    def _emit(self, position: int, cut: Cut) -> Segment:
+        structure = self._structure
+        raw, rest = self._text[:position], self._text[position:]
+        spoken = self._speaker.speak(
+            raw, at_line_start=structure.segment_at_line_start, code=structure.is_code
+        )
+        paused = 0 <= structure.break_end <= position
+        segment = Segment(
+            text=raw,
+            start=self._start,
+            end=self._start + position,
+            spoken=spoken.text,
+            spoken_map=spoken.breakpoints(),
+            cut=cut,
+            pause_ms=structure.pause_ms if paused else 0,
+        )
+        self._rebase(position, rest)
+        self._pace.given_out(self._start, sum(map(weight_of, spoken.text)))
+        if not rest:
+            self._pace.emptied()
+        if cut not in (Cut.CLAUSE, Cut.LENGTH):
+            self._begin_sentence(0)
+        return segment
+
+    def _rebase(self, position: int, rest: str) -> None:
+        """Make every position count from the new segment's start."""
+        self._text = rest
+        self._start += position
+        self._weight = sum(map(weight_of, rest))
+        before = next((weight for at, _, weight in self._boundaries if at == position), 0)
+        self._boundaries = [
+            (at - position, verdict, weight - before)
+            for at, verdict, weight in self._boundaries
+            if at > position
+        ]
+        if self._pending is not None:
+            self._pending = self._pending - position if self._pending > position else None
+        self._sentence_start = max(self._sentence_start - position, -1)
+        self._structure.rebase(position)

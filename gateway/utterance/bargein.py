@@ -1,0 +1,95 @@
+"""One interrupt, from the moment it takes effect until it is answered.
+
+The answer is made at once, because only now is it certain what was heard; it is given when the
+engine has confirmed the abort, or has had its time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.types import Interrupted, Word
+from gateway.utterance.context import Context
+from gateway.utterance.egress import Egress
+from gateway.utterance.lines import Speech
+from gateway.utterance.playout import Playout
+
+
+def split_heard(speech: Speech, context: Context, heard_ms: float) -> int:
+    """Return the position in the context's text that divides what was heard from what was not.
+
+    A word counts as heard when half of it was. The space after a heard word belongs to it.
+    """
+    heard_any = False
+    at = 0
+    for line in speech.lines:
+        for word in speech.times(line) or ():
+            if not _was_heard(word, heard_ms):
+                return word.start if heard_any else 0
+            heard_any = True
+        if not line.complete:
+            return at
+        at = line.segment.end
+    all_made = speech.making is None and not context.buffered_chars and context.text_complete
+    return context.received_chars if all_made and heard_any else at
+
+
+def _was_heard(word: Word, heard_ms: float) -> bool:
+    return (word.start_ms + word.end_ms) / 2.0 <= heard_ms
+
+
+def frames_sent(speech: Speech, sent_ms: float) -> int:
+    """How many of the frames made have left, the last one of them perhaps in part."""
+    sent = 0
+    for line in speech.lines:
+        start_ms, end_ms = speech.extent_ms(line)
+        if sent_ms <= start_ms:
+            break
+        share = 1.0 if sent_ms >= end_ms else (sent_ms - start_ms) / (end_ms - start_ms)
+        sent += min(line.frames, int(line.frames * share + 0.999))
+    return sent
+
+
+class BargeIn:
+    """Stops an utterance when made. `aborting`: the request that the engine must stop, if any."""
+
+    def __init__(
+        self,
+        context: Context,
+        speech: Speech,
+        egress: Egress,
+        playout: Playout,
+        now_ms: float,
+        timeout_ms: float,
+    ) -> None:
+        heard_ms = playout.heard_ms(now_ms)
+        text = context.text
+        at = split_heard(speech, context, heard_ms)
+        wasted = speech.frames - frames_sent(speech, playout.sent_ms)
+        self.aborting = speech.making.request_id if speech.making is not None else None
+        self.deadline_ms = now_ms + timeout_ms
+        self._late_frames = 0
+        context.drop_text()
+        speech.abandon()
+        egress.fade_out(now_ms)
+        speech.release()
+        self.answer = Interrupted(
+            context=context.id,
+            generation=egress.generation,
+            heard_text=text[:at],
+            unspoken_text=text[at:],
+            heard_ms=heard_ms,
+            sent_ms=playout.sent_ms,
+            engine_confirmed=False,
+            frames_wasted=wasted,
+        )
+
+    def note_late(self, frames: int) -> None:
+        """Frames that came after the abort was asked for."""
+        self._late_frames += frames
+
+    def complete(self, confirmed: bool, frames_after: int) -> Interrupted:
+        """Return the answer, with the engine's part of it."""
+        wasted = self.answer.frames_wasted + max(frames_after, self._late_frames)
+        self.answer = replace(self.answer, engine_confirmed=confirmed, frames_wasted=wasted)
+        return self.answer

@@ -1,0 +1,279 @@
+"""One utterance: its transition table, and the text that came for it.
+
+Theory of operation. A context is configured or opened by its first text, takes text until `end`,
+is drained, and is then over. Being over has three kinds: all of it was sent (DONE; the listener
+may still be hearing it, so an interrupt still has an answer), it was interrupted, or it failed.
+`TRANSITIONS` is the whole truth about what is legal when; a missing entry is the peer's error.
+Text is cut into segments here and waits in `pending`; how it becomes sound is `speech.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gateway.errors import ContextStateError
+from gateway.types import ContextSettings, SettingsPatch
+
+
+class State(enum.Enum):
+    """Where a context is in its life."""
+
+    __hash__ = object.__hash__  # enum's own takes ten times as long, and is asked for every packet
+
+    IDLE = "configured"  # no text yet
+    OPEN = "open"  # text may come
+    ENDED = "ended"  # no more text; the rest is being spoken
+    FAILING = "failing"  # the engine failed; what was made before is being sent
+    DONE = "done"
+    INTERRUPTING = "being interrupted"  # waiting for the engine's confirmation
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+class Trigger(enum.Enum):
+    """What moves a context: commands of the peer, and happenings of our own."""
+
+    CONFIGURE = "configure"
+    TEXT = "text"
+    FLUSH = "flush"
+    END = "end"
+    INTERRUPT = "interrupt"
+    DUCK = "duck"
+    RESUME = "resume"
+    PLAYBACK = "playback"
+    DRAINED = "drained"  # ours: the last packet has left
+    BROKEN = "broken"  # ours: the engine failed a segment
+    SILENCED = "silenced"  # ours: the interrupt is complete
+
+
+OVER = frozenset({State.DONE, State.INTERRUPTED, State.FAILED})
+SPEAKING = frozenset({State.IDLE, State.OPEN, State.ENDED, State.FAILING})
+
+_ALWAYS = {Trigger.DUCK, Trigger.RESUME, Trigger.PLAYBACK}
+
+
+def _stay(state: State, *triggers: Trigger) -> dict[Trigger, State]:
+    return dict.fromkeys((*_ALWAYS, *triggers), state)
+
+
+TRANSITIONS: dict[State, dict[Trigger, State]] = {
+    State.IDLE: {
+        **_stay(State.IDLE, Trigger.CONFIGURE, Trigger.FLUSH),
+        Trigger.TEXT: State.OPEN,
+        Trigger.END: State.ENDED,
+        Trigger.INTERRUPT: State.INTERRUPTING,
+    },
+    State.OPEN: {
+        **_stay(State.OPEN, Trigger.CONFIGURE, Trigger.FLUSH, Trigger.TEXT),
+        Trigger.END: State.ENDED,
+        Trigger.INTERRUPT: State.INTERRUPTING,
+        Trigger.BROKEN: State.FAILING,
+    },
+    State.ENDED: {
+        **_stay(State.ENDED, Trigger.CONFIGURE, Trigger.FLUSH, Trigger.END),
+        Trigger.INTERRUPT: State.INTERRUPTING,
+        Trigger.DRAINED: State.DONE,
+        Trigger.BROKEN: State.FAILING,
+    },
+    State.FAILING: {
+        **_stay(State.FAILING, Trigger.END),
+        Trigger.INTERRUPT: State.INTERRUPTING,
+        Trigger.DRAINED: State.FAILED,
+    },
+    State.INTERRUPTING: {
+        **_stay(State.INTERRUPTING, Trigger.END, Trigger.INTERRUPT),
+        Trigger.SILENCED: State.INTERRUPTED,
+    },
+    State.DONE: {
+        **_stay(State.DONE, Trigger.END),
+        Trigger.INTERRUPT: State.INTERRUPTING,
+    },
+    State.INTERRUPTED: _stay(State.INTERRUPTED, Trigger.END, Trigger.INTERRUPT),
+    State.FAILED: {
+        **_stay(State.FAILED, Trigger.END),
+        Trigger.INTERRUPT: State.INTERRUPTING,
+    },
+}
+
+
+class SegmentLike(Protocol):
+    """A `gateway.text.segment.Segment`: characters `start`..`end` of the text, and what to say."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def spoken(self) -> str: ...
+    @property
+    def pause_ms(self) -> float: ...
+    def raw_index(self, spoken_index: int) -> int: ...
+
+
+class SegmenterLike(Protocol):
+    """A `gateway.text.segment.Segmenter`, as the core sees it."""
+
+    def push(self, text: str, now_ms: float) -> Sequence[SegmentLike]: ...
+    def flush(self) -> Sequence[SegmentLike]: ...
+    def tick(self, now_ms: float) -> Sequence[SegmentLike]: ...
+    def next_deadline_ms(self) -> float | None: ...
+    def set_lead_ms(self, lead_ms: float) -> None: ...
+
+
+SegmenterFactory = Callable[[ContextSettings], SegmenterLike]
+
+# The segmenter and the encoder are made with these: fixed once text has come.
+_FIXED_BY_TEXT = (
+    "format",
+    "segment_mode",
+    "max_buffer_delay_ms",
+    "speakable",
+    "normalize",
+    "pronunciations",
+)
+
+
+class Context:
+    """State and text of one utterance. What the table forbids raises and changes nothing."""
+
+    def __init__(
+        self,
+        context_id: str,
+        settings: ContextSettings,
+        segmenters: SegmenterFactory,
+        now_ms: float,
+    ) -> None:
+        self.id = context_id
+        self.state = State.IDLE
+        self.settings = settings
+        self.pending: deque[SegmentLike] = deque()  # cut, not yet given to the engine
+        self.received_chars = 0
+        self.taken_chars = 0  # up to the end of the last segment that left `pending`
+        self.segments_cut = 0
+        self.touched_at_ms = now_ms
+        self.text_since_ms: float | None = None  # when the first segment was ready
+        self._segmenters = segmenters
+        self._segmenter: SegmenterLike | None = None
+        self._pieces: list[str] = []
+
+    def __str__(self) -> str:
+        return f"context {self.id} ({self.state.value}, {self.received_chars} characters)"
+
+    @property
+    def text(self) -> str:
+        """All text received so far."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def buffered_chars(self) -> int:
+        """Characters received that no engine request has yet."""
+        return self.received_chars - self.taken_chars
+
+    @property
+    def text_complete(self) -> bool:
+        """No more segments will be cut."""
+        return self.state not in (State.IDLE, State.OPEN)
+
+    def check(self, trigger: Trigger) -> State:
+        """Return the state that follows. Raises ContextStateError where the table has none."""
+        try:
+            return TRANSITIONS[self.state][trigger]
+        except KeyError:
+            legal = ", ".join(t.value for t in TRANSITIONS[self.state] if t in _COMMANDS)
+            hint = "; configure opens it anew" if self.state in OVER else ""
+            raise ContextStateError(
+                f"context {self.id}: expected {legal} while it is {self.state.value}{hint},"
+                f" got {trigger.value}"
+            ) from None
+
+    def move(self, trigger: Trigger) -> None:
+        """Take the transition. Raises ContextStateError where the table has none."""
+        self.state = self.check(trigger)
+
+    def check_text(self) -> None:
+        """Raises ContextStateError when no text may come."""
+        self.check(Trigger.TEXT)
+
+    def configure(self, patch: SettingsPatch) -> None:
+        """Change settings. What the sound depends on is fixed once text has come."""
+        settings = patch.over(self.settings)
+        after = self.check(Trigger.CONFIGURE)
+        if self.received_chars:
+            for name in _FIXED_BY_TEXT:
+                if getattr(settings, name) != getattr(self.settings, name):
+                    raise ContextStateError(
+                        f"{name}: expected no change after the first text of context {self.id}"
+                    )
+        self.settings, self.state = settings, after
+
+    def push(self, text: str, lead_ms: float, now_ms: float) -> None:
+        """Take a piece of text. `lead_ms`: how long the listener can wait for the next segment."""
+        self.move(Trigger.TEXT)
+        self._pieces.append(text)
+        self.received_chars += len(text)
+        if self._segmenter is None:
+            self._segmenter = self._segmenters(self.settings)
+        self._segmenter.set_lead_ms(lead_ms)
+        self._add(self._segmenter.push(text, now_ms), now_ms)
+
+    def flush(self, now_ms: float) -> int:
+        """Cut what is buffered. Returns how many segments there are up to here."""
+        self.move(Trigger.FLUSH)
+        self._cut_rest(now_ms)
+        return self.segments_cut
+
+    def end(self, now_ms: float) -> None:
+        """No more text."""
+        open_before = not self.text_complete
+        self.move(Trigger.END)
+        if open_before:
+            self._cut_rest(now_ms)
+
+    def tick(self, lead_ms: float, now_ms: float) -> None:
+        """Cut what has waited for an end mark too long."""
+        if self._segmenter is not None and not self.text_complete:
+            self._segmenter.set_lead_ms(lead_ms)
+            self._add(self._segmenter.tick(now_ms), now_ms)
+
+    def next_deadline_ms(self) -> float | None:
+        """When `tick` may have something to cut."""
+        if self._segmenter is None or self.text_complete:
+            return None
+        return self._segmenter.next_deadline_ms()
+
+    def take(self) -> SegmentLike:
+        """Remove the next segment from `pending`."""
+        segment = self.pending.popleft()
+        self.taken_chars = segment.end
+        return segment
+
+    def put_back(self, segment: SegmentLike) -> None:
+        """Undo `take`."""
+        self.pending.appendleft(segment)
+        self.taken_chars = segment.start
+
+    def drop_text(self) -> None:
+        """Nothing that waits will be spoken."""
+        self.pending.clear()
+        self.taken_chars = self.received_chars
+        self._segmenter = None
+
+    def _cut_rest(self, now_ms: float) -> None:
+        if self._segmenter is not None:
+            self._add(self._segmenter.flush(), now_ms)
+
+    def _add(self, segments: Sequence[SegmentLike], now_ms: float) -> None:
+        if segments and self.text_since_ms is None:
+            self.text_since_ms = now_ms
+        self.pending.extend(segments)
+        self.segments_cut += len(segments)
+
+
+_COMMANDS = frozenset(Trigger) - {Trigger.DRAINED, Trigger.BROKEN, Trigger.SILENCED}
