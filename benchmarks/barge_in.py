@@ -38,9 +38,9 @@ from benchmarks.barge_in_client import Spoken, listen, listen_for, say_to
 from benchmarks.checkpoints import TINY
 from benchmarks.report import Spread, finish, say
 from clients.wire import OPUS_RATE_HZ
-from engine.client import WorkerEngine
-from engine.config import DEFAULT_CHECKPOINT, EngineConfig
-from engine.train.evaluate import all_sentences
+from engine.link.client import WorkerEngine
+from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.workshop.train.judging.evaluate import all_sentences
 from gateway.config import Config
 from gateway.server.serving import running
 

@@ -36,8 +36,8 @@ from pathlib import Path
 from benchmarks.checkpoints import TINY, grown, with_voices
 from benchmarks.report import Spread, finish, say
 from engine import api
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 
 GAP_LIMIT_MS = 100.0
 PCM_BYTES = 4  # of a sample

@@ -15,8 +15,8 @@ import time
 
 from benchmarks.report import Spread, finish, say, tree_memory_mib
 from clients.python import connect
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 from gateway.config import Config
 from gateway.server.serving import running
 

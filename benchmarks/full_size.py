@@ -17,11 +17,11 @@ import torch
 from safetensors import safe_open
 
 from benchmarks.checkpoints import TINY, add_voices
+from engine.checkpoint.model_config import LanguageModelConfig, parse_config
 from engine.codec.config import CodecConfig
-from engine.dryrun.layout import codec_layout, lm_layout
-from engine.dryrun.materialise import write_shards
-from engine.dryrun.published import CONFIG_PATH
-from engine.model_config import LanguageModelConfig, parse_config
+from engine.workshop.dryrun.layout import codec_layout, lm_layout
+from engine.workshop.dryrun.materialise import write_shards
+from engine.workshop.dryrun.published import CONFIG_PATH
 
 VOICES = 8
 _TRANSCRIPT = "This recording is ten seconds long, and nobody has ever heard it."

@@ -40,11 +40,11 @@ from benchmarks.gpu_measures import (
     measure,
 )
 from benchmarks.report import finish, say
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
+from engine.checkpoint.model_config import LanguageModelConfig
 from engine.codec.config import CodecConfig
-from engine.dryrun.gpus import GPUS, Gpu, find_gpu
-from engine.dryrun.published import s2_pro
-from engine.model_config import LanguageModelConfig
+from engine.workshop.dryrun.gpus import GPUS, Gpu, find_gpu
+from engine.workshop.dryrun.published import s2_pro
 
 STREAMS = (1, 2, 4, 8, 16, 32, 64)
 FEW_STREAMS = (1, 16)

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
 from clients.wire import OPUS_RATE_HZ
-from engine.client import WorkerEngine
-from engine.config import DEFAULT_CHECKPOINT, EngineConfig
-from engine.train.evaluate import all_sentences
-from engine.train.judge import Judge, Verdict, summary
-from engine.train.wav import write_wav
+from engine.link.client import WorkerEngine
+from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.workshop.train.corpus.wav import write_wav
+from engine.workshop.train.judging.evaluate import all_sentences
+from engine.workshop.train.judging.judge import Judge, Verdict, summary
 from gateway.config import Config
 from gateway.server.serving import running
 

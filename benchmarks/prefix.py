@@ -23,12 +23,12 @@ from typing import NoReturn
 from benchmarks.checkpoints import with_voices
 from benchmarks.report import Spread, finish, say
 from engine import api
-from engine.checkpoint import Checkpoint
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
-from engine.prompt import PromptBuilder
-from engine.tokenizer import load_tokenizer
-from engine.voices import VoiceStore
+from engine.checkpoint.folder import Checkpoint
+from engine.host.voices import VoiceStore
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
 
 VOICES, SECONDS, REQUESTS, FRAMES = 5, 10.0, 100, 12
 COLD_VOICES = 10  # more, for the time without a cache

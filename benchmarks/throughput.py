@@ -23,15 +23,15 @@ import torch
 
 from benchmarks.report import Spread, finish, say, tree_memory_mib
 from engine import api
-from engine.checkpoint import Checkpoint
-from engine.client import WorkerEngine
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.weights import load_codec
-from engine.config import EngineConfig
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
-from engine.prompt import PromptBuilder
-from engine.tokenizer import load_tokenizer
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
 
 CHECKPOINT = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
 STREAMS = (1, 4, 8, 16)

@@ -24,16 +24,16 @@ import numpy as np
 
 from benchmarks.acoustic import AcousticAligner
 from benchmarks.report import finish, say
-from engine.align.heads import TimedWord, followed, read_words
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
-from engine.config import DEFAULT_CHECKPOINT
-from engine.prompt import PromptBuilder
-from engine.tokenizer import load_tokenizer
-from engine.train.evaluate import all_sentences
-from engine.train.finetune import load_model
-from engine.train.recordings import make_recordings
-from engine.train.wav import read_wav
+from engine.link.config import DEFAULT_CHECKPOINT
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
+from engine.workshop.align.heads import TimedWord, followed, read_words
+from engine.workshop.train.corpus.recordings import make_recordings
+from engine.workshop.train.corpus.wav import read_wav
+from engine.workshop.train.judging.evaluate import all_sentences
+from engine.workshop.train.stages.finetune import load_model
 from gateway.utterance.word_times import WordSpan, from_tokens, proportional
 
 

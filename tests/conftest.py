@@ -50,8 +50,8 @@ def golden_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def engine(golden_checkpoint: Path) -> AsyncIterator[object]:
     """A WorkerEngine on the golden checkpoint, 8 streams. Ends its process tree."""
-    from engine.client import WorkerEngine
-    from engine.config import EngineConfig
+    from engine.link.client import WorkerEngine
+    from engine.link.config import EngineConfig
 
     worker = WorkerEngine(EngineConfig(golden_checkpoint, max_streams=8))
     await worker.start()

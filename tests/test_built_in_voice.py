@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from benchmarks.listener import Heard, hear
 from clients.context import SpeechError
 from clients.wire import OPUS_RATE_HZ
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
-from engine.train.evaluate import all_sentences
-from engine.train.judge import JUDGE_RATE_HZ, Recogniser, word_errors
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
+from engine.workshop.train.judging.evaluate import all_sentences
+from engine.workshop.train.judging.judge import JUDGE_RATE_HZ, Recogniser, word_errors
 from gateway.config import Config
 from gateway.server.serving import RunningGateway, running
 

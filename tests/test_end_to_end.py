@@ -17,7 +17,7 @@ from clients.cli import say
 from clients.python import connect
 from clients.wire import SegmentStarted
 from engine import api
-from engine.client import WorkerEngine
+from engine.link.client import WorkerEngine
 from gateway.config import Config
 from gateway.server.serving import RunningGateway, running
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 from torch import Tensor
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.request_table import RequestTable, RowSettings, draw_mode

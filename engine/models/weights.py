@@ -1,4 +1,4 @@
-"""Checkpoint tensors -> modules. Names, shapes and types were checked by `engine.checkpoint`."""
+"""Checkpoint tensors -> modules. Names, shapes and types were checked in `engine.checkpoint`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torch import Tensor
 
-from engine.checkpoint import SCALE_SUFFIX
+from engine.checkpoint.folder import SCALE_SUFFIX
 from engine.models.fast_ar import FastAR
 from engine.models.linear import STORED_DTYPES
 from engine.models.slow_ar import SlowAR

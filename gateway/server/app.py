@@ -37,8 +37,8 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
         from engine.fake import FakeEngine
 
         return FakeEngine()
-    from engine.client import WorkerEngine
-    from engine.config import EngineConfig
+    from engine.link.client import WorkerEngine
+    from engine.link.config import EngineConfig
 
     settings: dict[str, Any] = {
         "checkpoint": config.checkpoint,

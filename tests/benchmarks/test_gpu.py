@@ -12,7 +12,7 @@ import torch
 from benchmarks import gpu
 from benchmarks.checkpoints import TINY
 from benchmarks.full_size import VOICES, config_json, full_size, published_sizes
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoint import Checkpoint
-from engine.fidelity import gate
-from engine.fidelity.capture import FRAMES_AT_ONCE, Capture, capture_all
-from engine.fidelity.gate import GateOptions
-from engine.fidelity.sequences import Sequence, speak_sequences
-from engine.fidelity.tokens import TokenizerReport
+from engine.checkpoint.folder import Checkpoint
 from engine.models.plain import PlainLoop
+from engine.workshop.fidelity import gate
+from engine.workshop.fidelity.capture import FRAMES_AT_ONCE, Capture, capture_all
+from engine.workshop.fidelity.gate import GateOptions
+from engine.workshop.fidelity.sequences import Sequence, speak_sequences
+from engine.workshop.fidelity.tokens import TokenizerReport
 
 
 @cache

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.admission import Admission
 from engine.api import EngineOverloadedError
-from engine.pace import Pace
+from engine.host.admission import Admission
+from engine.host.pace import Pace
 
 
 def admission_of(max_streams: int, max_waiting: int) -> Admission:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.cache_salt import voice_salt
-from engine.prompt import Codes, Reference
+from engine.host.cache_salt import voice_salt
+from engine.text.prompt import Codes, Reference
 
 
 def codes(*residuals: int) -> Codes:

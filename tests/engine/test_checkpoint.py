@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import safetensors
 
-from engine.checkpoint import Checkpoint, expected_tensors, num_parameters
+from engine.checkpoint.folder import Checkpoint, expected_tensors, num_parameters
+from engine.checkpoint.model_config import parse_config
+from engine.checkpoint.safetensors_header import DTYPE_BYTES
 from engine.errors import CheckpointError
-from engine.model_config import parse_config
-from engine.safetensors_header import DTYPE_BYTES
 
 TINY = Path(__file__).parents[1] / "golden" / "s2-pro-tiny"
 SHARD_1, SHARD_2 = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"

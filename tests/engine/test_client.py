@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from engine import api
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 
 
 async def test_a_bad_checkpoint_is_named_and_nothing_stays(tmp_path: Path) -> None:
@@ -22,7 +22,9 @@ async def test_a_bad_checkpoint_is_named_and_nothing_stays(tmp_path: Path) -> No
     with pytest.raises(api.EngineUnavailableError, match="not running"):
         await engine.stats()
     await engine.close()
-    assert not [child for child in psutil.Process().children() if "engine.serve" in child.cmdline()]
+    assert not [
+        child for child in psutil.Process().children() if "engine.link.server" in child.cmdline()
+    ]
 
 
 @pytest.mark.engine

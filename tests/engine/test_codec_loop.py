@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import pytest_asyncio
 
-from engine.codec_loop import MOST_FRAMES_A_ROUND, CodecLoop, Codes, Pcm
+from engine.host.codec_loop import MOST_FRAMES_A_ROUND, CodecLoop, Codes, Pcm
 
 
 class CountingDecoder:

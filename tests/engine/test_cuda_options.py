@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from engine.config import EngineConfig
-from engine.cuda_options import cuda_options
+from engine.link.config import EngineConfig
+from engine.plugin.cuda_options import cuda_options
 
 
 def test_hopper_gets_flash_attention_3_and_graphs(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from engine import api
-from engine.checkpoint import Checkpoint
-from engine.client import WorkerEngine
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
-from engine.tokenizer import load_tokenizer
+from engine.link.client import WorkerEngine
+from engine.text.tokenizer import load_tokenizer
 from tests.golden_data import ALIGNMENT_HEADS, TINY, description, vectors
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

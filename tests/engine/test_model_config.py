@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from engine.checkpoint.model_config import LanguageModelConfig, SamplingDefaults, parse_config
 from engine.errors import CheckpointError
-from engine.model_config import LanguageModelConfig, SamplingDefaults, parse_config
 
 CONFIG = Path(__file__).parents[1] / "golden" / "s2-pro-tiny" / "config.json"
 
@@ -155,7 +155,8 @@ def test_all_inconsistencies_are_told_at_once() -> None:
 
 def test_nothing_heavy_is_imported() -> None:
     code = (
-        "import sys, engine.checkpoint, engine.tokenizer, engine.prompt, engine.cache_salt;"
+        "import sys, engine.checkpoint.folder, engine.text.tokenizer, engine.text.prompt;"
+        "import engine.host.cache_salt;"
         "print([m for m in ('torch', 'sglang', 'transformers', 'safetensors') if m in sys.modules])"
     )
     output = subprocess.run(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.pace import Line, Pace
+from engine.host.pace import Line, Pace
 
 FRAME_MS = 46.44
 SLOTS = 64

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load_file
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.errors import PromptError, TextError
-from engine.prompt import (
+from engine.text.prompt import (
     Codes,
     Layout,
     PromptBuilder,
@@ -26,7 +26,7 @@ from engine.prompt import (
     codes_from_bytes,
     split_turns,
 )
-from engine.tokenizer import load_tokenizer
+from engine.text.tokenizer import load_tokenizer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from engine.checkpoint.safetensors_header import TensorInfo, read_header
 from engine.errors import CheckpointError
-from engine.safetensors_header import TensorInfo, read_header
 
 Header = dict[str, Any]
 

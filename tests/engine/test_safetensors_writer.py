@@ -8,8 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.safetensors_header import read_header
-from engine.safetensors_writer import SafetensorsWriter
+from engine.checkpoint.safetensors_header import read_header
+from engine.checkpoint.safetensors_writer import SafetensorsWriter
 
 LAYOUT = {"b": ("F32", (2, 3)), "a": ("I8", (5,)), "empty": ("BF16", (0, 4)), "c": ("BF16", (1,))}
 B = torch.arange(6, dtype=torch.float32).reshape(2, 3)

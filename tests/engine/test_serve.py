@@ -10,8 +10,9 @@ import pytest_asyncio
 import zmq
 import zmq.asyncio
 
-from engine import api, wire
-from engine.serve import Server
+from engine import api
+from engine.link import wire
+from engine.link.server import Server
 
 FRAMES = 5000  # far over ZeroMQ's default of 1000 queued messages
 

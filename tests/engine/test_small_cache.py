@@ -12,8 +12,8 @@ import pytest_asyncio
 from numpy.typing import NDArray
 
 from engine import api
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 
 pytestmark = [
     pytest.mark.engine,

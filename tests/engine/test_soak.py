@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.report import tree_memory_mib
 from engine import api
-from engine.client import WorkerEngine
+from engine.link.client import WorkerEngine
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 

@@ -15,10 +15,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from engine.checkpoint import Checkpoint
-from engine.config import ForeignText
+from engine.checkpoint.folder import Checkpoint
 from engine.errors import CheckpointError, TextError
-from engine.tokenizer import FRONTENDS, BpeTokenizer, TextTokenizer, load_bpe, load_tokenizer
+from engine.link.config import ForeignText
+from engine.text.tokenizer import FRONTENDS, BpeTokenizer, TextTokenizer, load_bpe, load_tokenizer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")

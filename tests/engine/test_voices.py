@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.api import InvalidRequestError, UnknownVoiceError
-from engine.voices import VoiceStore
+from engine.host.voices import VoiceStore
 
 
 def encode(audio: bytes) -> np.ndarray:

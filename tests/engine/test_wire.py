@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from engine import api, wire
+from engine import api
+from engine.link import wire
 
 CALLS: list[wire.ClientMessage] = [
     wire.GetInfo(1),

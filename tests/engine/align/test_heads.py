@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.align.__main__ import main
-from engine.align.heads import (
+from engine.checkpoint.folder import Checkpoint
+from engine.models.alignment import Alignment
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
+from engine.workshop.align.__main__ import main
+from engine.workshop.align.heads import (
     TimedWord,
     followed,
     looks,
@@ -19,16 +23,12 @@ from engine.align.heads import (
     word_of_frame,
     word_of_token,
 )
-from engine.checkpoint import Checkpoint
-from engine.models.alignment import Alignment
-from engine.prompt import PromptBuilder
-from engine.tokenizer import load_tokenizer
-from engine.train.config import VoiceConfig
-from engine.train.dual_ar import DualAR
-from engine.train.export import write_checkpoint
-from engine.train.wav import write_wav
-from engine.train.wave_decoder import WaveDecoder
-from engine.train.wave_encoder import WaveEncoder
+from engine.workshop.train.corpus.wav import write_wav
+from engine.workshop.train.networks.dual_ar import DualAR
+from engine.workshop.train.networks.wave_decoder import WaveDecoder
+from engine.workshop.train.networks.wave_encoder import WaveEncoder
+from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.export import write_checkpoint
 
 WORDS = [TimedWord(0.0, 0.1, 0, 5), TimedWord(0.15, 0.3, 6, 11)]
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
+from engine.checkpoint.model_config import LanguageModelConfig, parse_config
 from engine.codec.config import CodecConfig
-from engine.dryrun import layout
-from engine.dryrun.layout import (
+from engine.models.plain import PlainLoop
+from engine.workshop.dryrun import layout
+from engine.workshop.dryrun.layout import (
     Check,
     build_on_meta,
     check_layout,
@@ -22,11 +24,9 @@ from engine.dryrun.layout import (
     num_bytes,
     repeated_elements,
 )
-from engine.dryrun.published import s2_pro
-from engine.model_config import LanguageModelConfig, parse_config
-from engine.models.plain import PlainLoop
-from engine.quantize.convert import convert
-from engine.quantize.plan import Plan
+from engine.workshop.dryrun.published import s2_pro
+from engine.workshop.quantize.convert import convert
+from engine.workshop.quantize.plan import Plan
 from tests.golden_data import GOLDEN, TINY
 
 

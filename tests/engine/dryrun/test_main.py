@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from engine.dryrun.__main__ import app
+from engine.workshop.dryrun.__main__ import app
 from tests.golden_data import TINY
 
 

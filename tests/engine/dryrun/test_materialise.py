@@ -10,15 +10,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.dryrun import materialise as module
-from engine.dryrun.frame import speak_frame
-from engine.dryrun.layout import lm_layout, num_bytes
-from engine.dryrun.materialise import clean, materialise
-from engine.dryrun.published import LM_BYTES, s2_pro
+from engine.checkpoint.model_config import parse_config
 from engine.errors import CheckpointError
-from engine.model_config import parse_config
 from engine.models.linear import QuantizedLinear
-from engine.quantize.plan import Plan
+from engine.workshop.dryrun import materialise as module
+from engine.workshop.dryrun.frame import speak_frame
+from engine.workshop.dryrun.layout import lm_layout, num_bytes
+from engine.workshop.dryrun.materialise import clean, materialise
+from engine.workshop.dryrun.published import LM_BYTES, s2_pro
+from engine.workshop.quantize.plan import Plan
 from tests.golden_data import TINY
 
 CONFIG = parse_config((TINY / "config.json").read_bytes())

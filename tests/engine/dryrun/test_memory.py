@@ -7,10 +7,11 @@ from functools import cache
 
 import pytest
 
+from engine.checkpoint.model_config import LanguageModelConfig, parse_config
 from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
-from engine.dryrun.gpus import GPUS, find_gpu
-from engine.dryrun.memory import (
+from engine.workshop.dryrun.gpus import GPUS, find_gpu
+from engine.workshop.dryrun.memory import (
     Load,
     Needs,
     codec_state_bytes,
@@ -19,9 +20,8 @@ from engine.dryrun.memory import (
     most_streams,
     usable_bytes,
 )
-from engine.dryrun.published import CONFIG_PATH, LM_BYTES, s2_pro
-from engine.model_config import LanguageModelConfig, parse_config
-from engine.quantize.plan import Plan
+from engine.workshop.dryrun.published import CONFIG_PATH, LM_BYTES, s2_pro
+from engine.workshop.quantize.plan import Plan
 from tests.golden_data import TINY
 
 LOAD = Load(streams=16, tokens_per_stream=2048)

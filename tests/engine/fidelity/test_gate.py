@@ -14,10 +14,10 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from engine.errors import CheckpointError
-from engine.fidelity import gate
-from engine.fidelity.__main__ import app
-from engine.fidelity.gate import GateOptions, Report, run_gate
-from engine.fidelity.report import plot_report
+from engine.workshop.fidelity import gate
+from engine.workshop.fidelity.__main__ import app
+from engine.workshop.fidelity.gate import GateOptions, Report, run_gate
+from engine.workshop.fidelity.report import plot_report
 from tests.engine.quick_gate import make_quick
 from tests.golden_data import GOLDEN, TINY
 

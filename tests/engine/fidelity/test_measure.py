@@ -7,9 +7,9 @@ import math
 import pytest
 import torch
 
-from engine.fidelity.capture import Capture
-from engine.fidelity.marks import MARKS
-from engine.fidelity.measure import Measure, compare
+from engine.workshop.fidelity.capture import Capture
+from engine.workshop.fidelity.marks import MARKS
+from engine.workshop.fidelity.measure import Measure, compare
 
 FRAMES, LAYERS, BOOKS, WIDTH, DIM = 5, 3, 4, 7, 16
 

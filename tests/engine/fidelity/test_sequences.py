@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError
-from engine.fidelity.sequences import TEXTS, golden_sequences
+from engine.workshop.fidelity.sequences import TEXTS, golden_sequences
 from tests.engine.quick_gate import reference_run
 from tests.golden_data import GENERATIONS, GOLDEN, TINY
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.codec.decoder import StreamingDecoder
-from engine.fidelity.sound import snr_db, stream
+from engine.workshop.fidelity.sound import snr_db, stream
 from tests.golden_data import TINY, vectors
 
 

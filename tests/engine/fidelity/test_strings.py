@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.fidelity.marks import MIN_STRINGS
-from engine.fidelity.strings import fuzzed_strings, scripts
+from engine.workshop.fidelity.marks import MIN_STRINGS
+from engine.workshop.fidelity.strings import fuzzed_strings, scripts
 
 CONTROL = ("<|im_end|>", "<|semantic:5|>", "<think>")
 STRINGS = fuzzed_strings(MIN_STRINGS, CONTROL)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import tokenizer
-from engine.checkpoint import Checkpoint
-from engine.fidelity.tokens import compare_tokenizers, compare_with_vectors
+from engine.checkpoint.folder import Checkpoint
+from engine.text import tokenizer
+from engine.workshop.fidelity.tokens import compare_tokenizers, compare_with_vectors
 from tests.golden_data import GOLDEN, TINY
 
 CHECKPOINT = Checkpoint.open(TINY)

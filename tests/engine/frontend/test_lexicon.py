@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.frontend import phones
-from engine.frontend.lexicon import load_lexicon
-from engine.frontend.rules import pronounce
+from engine.text.frontend import phones
+from engine.text.frontend.lexicon import load_lexicon
+from engine.text.frontend.rules import pronounce
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.frontend.normalise import normalise, spoken_words
+from engine.text.frontend.normalise import normalise, spoken_words
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.frontend import numbers
+from engine.text.frontend import numbers
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.frontend import phones
-from engine.frontend.reader import Reader
-from engine.frontend.vocabulary import SPEAKERS
+from engine.text.frontend import phones
+from engine.text.frontend.reader import Reader
+from engine.text.frontend.vocabulary import SPEAKERS
 
 
 @pytest.fixture(scope="module")

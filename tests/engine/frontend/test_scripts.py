@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engine.frontend.scripts import FOREIGN, foreign_letters
+from engine.text.frontend.scripts import FOREIGN, foreign_letters
 
 
 @pytest.mark.parametrize(

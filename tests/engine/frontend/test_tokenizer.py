@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint import Checkpoint
-from engine.config import DEFAULT_CHECKPOINT, ForeignText
+from engine.checkpoint.folder import Checkpoint
 from engine.errors import TextError
-from engine.tokenizer import TextTokenizer, load_tokenizer
+from engine.link.config import DEFAULT_CHECKPOINT, ForeignText
+from engine.text.tokenizer import TextTokenizer, load_tokenizer
 
 
 def _tokenizer(foreign_text: ForeignText = "transliterate") -> TextTokenizer:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.cache_salt import voice_salt
-from engine.checkpoint import Checkpoint
-from engine.models.frame_ids import ID_LIMIT, frame_ids
-from engine.prompt import Codes, Prompt, PromptBuilder, Reference, Turn
-from engine.tokenizer import load_tokenizer
+from engine.checkpoint.folder import Checkpoint
+from engine.host.cache_salt import voice_salt
+from engine.plugin.frame_ids import ID_LIMIT, frame_ids
+from engine.text.prompt import Codes, Prompt, PromptBuilder, Reference, Turn
+from engine.text.tokenizer import load_tokenizer
 from tests.golden_data import TINY
 
 CHECKPOINT = Checkpoint.open(TINY)

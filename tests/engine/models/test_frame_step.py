@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.plain import PlainLoop

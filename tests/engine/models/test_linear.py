@@ -7,7 +7,7 @@ import torch
 
 from engine.models.linear import QuantizedLinear, Scheme, load_rows, make_linear
 from engine.models.plain import default_dtype
-from engine.quantize.scheme import dequantise, quantise
+from engine.workshop.quantize.scheme import dequantise, quantise
 
 IN, OUT = 96, 40
 SCHEMES: tuple[Scheme, ...] = ("int8", "fp8")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.errors import CheckpointError
-from engine.fidelity.gate import GateOptions, run_gate
-from engine.quantize import accept
-from engine.quantize.__main__ import app
-from engine.quantize.accept import make
-from engine.quantize.plan import Plan
+from engine.workshop.fidelity.gate import GateOptions, run_gate
+from engine.workshop.quantize import accept
+from engine.workshop.quantize.__main__ import app
+from engine.workshop.quantize.accept import make
+from engine.workshop.quantize.plan import Plan
 from tests.engine.quick_gate import make_quick
 from tests.golden_data import TINY
 
@@ -74,7 +74,7 @@ def test_a_failure_on_the_way_leaves_nothing(
         assert options.candidate.is_dir() and options.against == TINY
         raise CheckpointError("the disk is full")
 
-    monkeypatch.setattr("engine.quantize.accept.run_gate", fail)
+    monkeypatch.setattr("engine.workshop.quantize.accept.run_gate", fail)
     (tmp_path / "int8.part").mkdir()  # of an interrupted run
     with pytest.raises(CheckpointError, match="the disk is full"):
         make(TINY, tmp_path / "int8", GOOD, OPTIONS)

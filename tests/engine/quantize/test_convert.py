@@ -10,13 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoint import Checkpoint, quantised_matrices
+from engine.checkpoint.folder import Checkpoint, quantised_matrices
 from engine.errors import CheckpointError
 from engine.models.linear import QuantizedLinear
 from engine.models.plain import PlainLoop
-from engine.quantize.convert import convert
-from engine.quantize.plan import Plan
-from engine.quantize.scheme import dequantise, quantise
+from engine.workshop.quantize.convert import convert
+from engine.workshop.quantize.plan import Plan
+from engine.workshop.quantize.scheme import dequantise, quantise
 from tests.golden_data import TINY
 
 SOURCE = Checkpoint.open(TINY)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from engine.checkpoint.model_config import Quantization, parse_config
 from engine.errors import CheckpointError
-from engine.model_config import Quantization, parse_config
-from engine.quantize.plan import Plan, parse_layers
+from engine.workshop.quantize.plan import Plan, parse_layers
 from tests.golden_data import GOLDEN
 
 RAW = json.loads((GOLDEN / "s2-pro-config.json").read_text("utf-8"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CheckpointError
-from engine.quantize.scheme import dequantise, quantise
+from engine.workshop.quantize.scheme import dequantise, quantise
 
 
 @given(st.integers(0, 2**31), st.integers(1, 9), st.integers(1, 70), st.floats(-20, 20))

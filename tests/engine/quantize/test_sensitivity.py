@@ -9,13 +9,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from engine.fidelity.capture import FRAMES_AT_ONCE
-from engine.fidelity.gate import GateOptions
 from engine.models.plain import PlainLoop
-from engine.quantize.__main__ import app
-from engine.quantize.accept import make
-from engine.quantize.plan import Plan, parse_layers
-from engine.quantize.sensitivity import Piece, as_flags, measure_pieces, pieces_to_keep
+from engine.workshop.fidelity.capture import FRAMES_AT_ONCE
+from engine.workshop.fidelity.gate import GateOptions
+from engine.workshop.quantize.__main__ import app
+from engine.workshop.quantize.accept import make
+from engine.workshop.quantize.plan import Plan, parse_layers
+from engine.workshop.quantize.sensitivity import Piece, as_flags, measure_pieces, pieces_to_keep
 from tests.engine.quick_gate import make_quick, reference_run
 from tests.golden_data import TINY
 
@@ -78,6 +78,6 @@ def test_the_command_prints_the_flags(monkeypatch: pytest.MonkeyPatch) -> None:
         Piece("slow", 1, "feed_forward", 0.2, 0.9, 10),
         Piece("fast", 0, "attention", 0.01, 1, 9),
     ]
-    monkeypatch.setattr("engine.quantize.sensitivity.report_pieces", lambda *args: few)
+    monkeypatch.setattr("engine.workshop.quantize.sensitivity.report_pieces", lambda *args: few)
     result = CliRunner().invoke(app, [str(TINY), "--report", "--scheme", "fp8"])
     assert result.exit_code == 0 and "--keep-feed-forward 1" in result.output

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from engine.api import Finished, Frames, Sampling, SpeechRequest
-from engine.checkpoint import Checkpoint
-from engine.client import WorkerEngine
-from engine.config import EngineConfig
+from engine.checkpoint.folder import Checkpoint
+from engine.link.client import WorkerEngine
+from engine.link.config import EngineConfig
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
-from engine.prompt import PromptBuilder
-from engine.quantize.convert import convert
-from engine.quantize.plan import Plan
-from engine.tokenizer import load_tokenizer
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
+from engine.workshop.quantize.convert import convert
+from engine.workshop.quantize.plan import Plan
 from tests.golden_data import TINY
 
 pytestmark = pytest.mark.slow

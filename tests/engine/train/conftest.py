@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.train.config import VoiceConfig
+from engine.workshop.train.recipe import VoiceConfig
 
 TINY = """
 [corpus]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.frontend import phones
-from engine.train.corpus import Utterance
-from engine.train.teacher import Voice
+from engine.text.frontend import phones
+from engine.workshop.train.corpus.corpus import Utterance
+from engine.workshop.train.corpus.teacher import Voice
 
 RATE_HZ, FRAME_SAMPLES = 4000, 128
 

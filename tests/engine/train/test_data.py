@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.frontend import phones
-from engine.train.corpus import read_shard, with_pause, write_shard
-from engine.train.data import Crops, frame_tokens, framed, load_corpus
+from engine.text.frontend import phones
+from engine.workshop.train.corpus.corpus import read_shard, with_pause, write_shard
+from engine.workshop.train.corpus.data import Crops, frame_tokens, framed, load_corpus
 from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 

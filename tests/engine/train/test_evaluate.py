@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.frontend import phones
-from engine.train.curves import draw, read_log
-from engine.train.distance import edit_distance
-from engine.train.evaluate import all_sentences, expected_sounds, sounds
+from engine.text.frontend import phones
+from engine.workshop.train.judging.curves import draw, read_log
+from engine.workshop.train.judging.distance import edit_distance
+from engine.workshop.train.judging.evaluate import all_sentences, expected_sounds, sounds
 
 _SILENCE = len(phones.ANCHORS) - 1
 

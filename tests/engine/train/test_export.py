@@ -10,19 +10,19 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder
 from engine.errors import CheckpointError
 from engine.models.plain import PlainLoop
-from engine.prompt import PromptBuilder
-from engine.tokenizer import load_tokenizer
-from engine.train.config import VoiceConfig
-from engine.train.dual_ar import DualAR
-from engine.train.export import speaking_only, sphere, write_checkpoint
-from engine.train.sequences import Builder, Spoken, collate
-from engine.train.wave_decoder import WaveDecoder
-from engine.train.wave_encoder import WaveEncoder
+from engine.text.prompt import PromptBuilder
+from engine.text.tokenizer import load_tokenizer
+from engine.workshop.train.corpus.sequences import Builder, Spoken, collate
+from engine.workshop.train.networks.dual_ar import DualAR
+from engine.workshop.train.networks.wave_decoder import WaveDecoder
+from engine.workshop.train.networks.wave_encoder import WaveEncoder
+from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.export import speaking_only, sphere, write_checkpoint
 
 
 def _written(config: VoiceConfig, folder: Path) -> tuple[DualAR, WaveDecoder, WaveEncoder]:
@@ -110,8 +110,8 @@ def test_the_engine_scores_what_was_trained(config: VoiceConfig, tmp_path: Path)
 
 
 def test_training_sequences_are_the_engines_prompts(config: VoiceConfig, tmp_path: Path) -> None:
-    from engine.frontend.reader import Reader
-    from engine.prompt import Reference, Turn
+    from engine.text.frontend.reader import Reader
+    from engine.text.prompt import Reference, Turn
 
     _written(config, tmp_path / "voice")
     checkpoint = Checkpoint.open(tmp_path / "voice")

@@ -9,11 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from engine.checkpoint import Checkpoint
-from engine.train.config import VoiceConfig
-from engine.train.dual_ar import DualAR
-from engine.train.export import write_checkpoint
-from engine.train.finetune import (
+from engine.checkpoint.folder import Checkpoint
+from engine.workshop.train.corpus.sequences import IGNORE
+from engine.workshop.train.corpus.wav import read_wav, write_wav
+from engine.workshop.train.networks.dual_ar import DualAR
+from engine.workshop.train.networks.lora import add_adapters, merge_adapters
+from engine.workshop.train.networks.wave_decoder import WaveDecoder
+from engine.workshop.train.networks.wave_encoder import WaveEncoder
+from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.export import write_checkpoint
+from engine.workshop.train.stages.finetune import (
     FinetunePlan,
     Recordings,
     finetune,
@@ -21,11 +26,6 @@ from engine.train.finetune import (
     pairs,
     speech_loss,
 )
-from engine.train.lora import add_adapters, merge_adapters
-from engine.train.sequences import IGNORE
-from engine.train.wav import read_wav, write_wav
-from engine.train.wave_decoder import WaveDecoder
-from engine.train.wave_encoder import WaveEncoder
 
 
 @pytest.fixture

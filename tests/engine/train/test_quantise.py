@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.train.quantise import AnchoredResidualQuantiser, k_means, share_rows
+from engine.workshop.train.networks.quantise import AnchoredResidualQuantiser, k_means, share_rows
 
 
 def _clusters(count: int, anchors: int) -> tuple[torch.Tensor, torch.Tensor]:

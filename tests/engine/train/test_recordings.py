@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.frontend import phones
-from engine.train.recordings import timed_words
-from engine.train.teacher import Speech
+from engine.text.frontend import phones
+from engine.workshop.train.corpus.recordings import timed_words
+from engine.workshop.train.corpus.teacher import Speech
 
 
 def _speech(phonemes: str) -> Speech:

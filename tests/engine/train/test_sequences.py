@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from engine.frontend import vocabulary
-from engine.train.data import framed
-from engine.train.mixture import Mixture, MixturePlan
-from engine.train.sequences import IGNORE, Builder, Spoken, collate, corrupted
+from engine.text.frontend import vocabulary
+from engine.workshop.train.corpus.data import framed
+from engine.workshop.train.corpus.mixture import Mixture, MixturePlan
+from engine.workshop.train.corpus.sequences import IGNORE, Builder, Spoken, collate, corrupted
 from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 BOOKS, SEMANTIC = 3, 60

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 
-from engine.train.texts import NUMBERS, normalised, salad, sentence, texts
-from engine.train.voice import evaluation_sentences
+from engine.workshop.train.corpus.texts import NUMBERS, normalised, salad, sentence, texts
+from engine.workshop.train.stages.voice import evaluation_sentences
 
 WORDS = ["apple", "river", "stone", "quiet", "jumping"]
 

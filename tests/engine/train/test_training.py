@@ -9,25 +9,25 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.frontend.phones import ANCHORS
-from engine.train.code_maker import CodeMaker
-from engine.train.config import VoiceConfig
-from engine.train.data import Framed, framed
-from engine.train.dual_ar import DualAR, causal_attention
-from engine.train.generate import Drawing, Speaker, draw
-from engine.train.mixture import Mixture, MixturePlan
-from engine.train.run import Run, schedule
-from engine.train.sequences import Builder
-from engine.train.train_ar import ArPlan, guide_loss, losses
-from engine.train.train_codes import encode, start_books
-from engine.train.train_wave import (
+from engine.text.frontend.phones import ANCHORS
+from engine.workshop.train.corpus.data import Framed, framed
+from engine.workshop.train.corpus.mixture import Mixture, MixturePlan
+from engine.workshop.train.corpus.sequences import Builder
+from engine.workshop.train.judging.generate import Drawing, Speaker, draw
+from engine.workshop.train.networks.code_maker import CodeMaker
+from engine.workshop.train.networks.dual_ar import DualAR, causal_attention
+from engine.workshop.train.networks.wave_decoder import Snake, WaveDecoder, _snake
+from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.run import Run, schedule
+from engine.workshop.train.stages.train_ar import ArPlan, guide_loss, losses
+from engine.workshop.train.stages.train_codes import encode, start_books
+from engine.workshop.train.stages.train_wave import (
     CodeCrops,
     WavePlan,
     WaveTrainer,
     train_wave,
     trained_weights,
 )
-from engine.train.wave_decoder import Snake, WaveDecoder, _snake
 from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 

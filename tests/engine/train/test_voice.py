@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.checkpoint import Checkpoint
+from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder
-from engine.train.config import VoiceConfig
-from engine.train.corpus import write_shard
-from engine.train.evaluate import phone_errors, round_trip, say
-from engine.train.generate import Drawing
-from engine.train.voice import VoiceProject
-from engine.train.wave_decoder import Snake, _snake
+from engine.workshop.train.corpus.corpus import write_shard
+from engine.workshop.train.judging.evaluate import phone_errors, round_trip, say
+from engine.workshop.train.judging.generate import Drawing
+from engine.workshop.train.networks.wave_decoder import Snake, _snake
+from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.voice import VoiceProject
 from tests.engine.train.corpus_fixture import tone_utterance
 
 PLANS = {
@@ -37,8 +37,10 @@ PLANS = {
 @pytest.fixture
 def project(config: VoiceConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VoiceProject:
     monkeypatch.setattr(Snake, "forward", lambda self, x: _snake(x, self.alpha))
-    monkeypatch.setattr("engine.train.voice.VECTOR_DIM", config.codec.codebook_dim - 2)
-    monkeypatch.setattr("engine.train.voice._HELD_OUT", 6)
+    monkeypatch.setattr(
+        "engine.workshop.train.stages.voice.VECTOR_DIM", config.codec.codebook_dim - 2
+    )
+    monkeypatch.setattr("engine.workshop.train.stages.voice._HELD_OUT", 6)
     work = tmp_path / "work"
     (work / "corpus").mkdir(parents=True)
     for shard in range(2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.train.voices import NAMES, variants
+from engine.workshop.train.corpus.voices import NAMES, variants
 
 
 def test_thirty_voices_all_differ() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.train.wav import read_wav, write_wav
+from engine.workshop.train.corpus.wav import read_wav, write_wav
 
 STEP = 1.0 / 32768.0
 

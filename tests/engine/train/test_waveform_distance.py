@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.train.waveform_distance import SHIFT, WaveformDistance
+from engine.workshop.train.networks.waveform_distance import SHIFT, WaveformDistance
 
 RATE_HZ = 22050.0
 SAMPLES = 8000

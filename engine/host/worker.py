@@ -1,0 +1,274 @@
+"""One worker: SGLang, the codec and the voices behind the SpeechEngine interface.
+
+What a local process serves (`engine.link.server`) and what a replica of a cluster runs. A
+request's way: admission -> prompt -> SGLang -> codec slot -> frames. Whatever ends it, its codec
+slot and its place in SGLang's batch are given back exactly once, in `_speak`'s finally.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from engine import api
+from engine.checkpoint.folder import Checkpoint
+from engine.codec.config import CodecConfig
+from engine.codec.decoder import StreamingDecoder
+from engine.errors import PromptError, TextError
+from engine.host.admission import Admission
+from engine.host.cache_salt import voice_salt
+from engine.host.codec_loop import CodecLoop
+from engine.host.pace import Pace
+from engine.host.row_settings import frame_cap, row_settings
+from engine.host.voice_encoder import VoiceEncoder
+from engine.host.voices import VoiceStore
+from engine.link.config import EngineConfig
+from engine.plugin.language import CodeStep, LanguageEngine
+from engine.plugin.startup import uses_cuda
+from engine.text.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
+from engine.text.tokenizer import load_tokenizer
+
+_ABORT_TIMEOUT_S = 2.0
+
+# What is prefilled with the greater rank stays in the cache longer (`engine.plugin.language`)
+_RANK, _KEPT_RANK = 0, 1
+
+_WARM_TEXT = "Yes."  # any checkpoint must be able to read it: a phone front end knows no bare "."
+_WARM_FRAMES = 4  # spoken by each stream of the warm-up: enough to time a step
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A running request. `ended` is set when SGLang has confirmed its end."""
+
+    frames: int = 0
+    aborted: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class SpeechWorker:
+    """An `engine.api.SpeechEngine` in this very process. Build it in the main thread."""
+
+    def __init__(
+        self, config: EngineConfig, progress: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Load everything, telling `progress`. Raises CheckpointError, EngineStartError."""
+        self._config = config
+        self._checkpoint = Checkpoint.open(config.checkpoint)
+        self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
+        self._prompts = PromptBuilder(
+            load_tokenizer(self._checkpoint, config.foreign_text), self._checkpoint
+        )
+        progress("loading the codec")
+        device = "cuda" if uses_cuda(config) else "cpu"
+        self._codec = CodecLoop(
+            StreamingDecoder.from_checkpoint(config.checkpoint, config.max_streams, device)
+        )
+        self._voices = VoiceStore(
+            VoiceEncoder(config.checkpoint), self._checkpoint.config.num_codebooks
+        )
+        for folder in (config.checkpoint / "voices", config.voices):
+            if folder is not None and folder.is_dir():
+                self._voices.load_folder(folder)
+        progress("starting SGLang")
+        self._language = LanguageEngine(self._checkpoint, config)
+        self._streams: dict[str, _Stream] = {}
+        pace = Pace(self.info.frame_ms)
+        self._admission = Admission(config.max_streams, config.max_waiting, pace)
+        self._kept: set[str] = set()  # voices whose prefix is in the cache to stay
+        self._frames_total = self._prompt_tokens = self._cached_tokens = self._retractions = 0
+
+    @property
+    def info(self) -> api.EngineInfo:
+        """What this worker is."""
+        return api.EngineInfo(
+            checkpoint=self._config.checkpoint.name,
+            sample_rate_hz=self._codec_config.sample_rate_hz,
+            frame_samples=self._codec_config.frame_samples,
+            num_codebooks=self._checkpoint.config.num_codebooks,
+            max_streams=self._config.max_streams,
+            max_frames=self._max_frames(),
+            voices=self._voices.names,
+        )
+
+    async def start(self) -> api.EngineInfo:
+        """Start the codec's thread and speak, first alone and then in a full batch.
+
+        So no user pays for first calls, and the pace knows what a step takes.
+        """
+        self._codec.start()
+        for streams in (1, self._config.max_streams):
+            await asyncio.gather(
+                *(self._warm(api.DEFAULT_VOICE, _WARM_FRAMES) for _ in range(streams))
+            )
+        self._admission.holds_back = self._config.paced
+        return self.info
+
+    async def close(self) -> None:
+        """End the thread and SGLang's processes."""
+        await self._codec.stop()
+        self._language.close()
+
+    async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.SpeechEvent]:
+        """Speak one segment; see `engine.api`."""
+        if request.request_id in self._streams:
+            raise api.InvalidRequestError(f"request id {request.request_id!r} is in use")
+        stream = self._streams[request.request_id] = _Stream()
+        try:
+            if not await self._admission.enter(request.request_id, request.priority):
+                yield api.Finished(api.FinishReason.ABORTED, 0, 0, 0)
+                return
+            try:
+                if stream.aborted:
+                    yield api.Finished(api.FinishReason.ABORTED, 0, 0, 0)
+                    return
+                async with aclosing(self._speak(request, stream)) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                self._admission.leave(request.request_id)
+        finally:
+            stream.ended.set()
+            del self._streams[request.request_id]
+
+    async def _speak(
+        self, request: api.SpeechRequest, stream: _Stream
+    ) -> AsyncGenerator[api.SpeechEvent, None]:
+        references = self._voices.references(request.voice)
+        settings = row_settings(
+            request.sampling, self._checkpoint.config.voice_gateway.sampling, self._config.style
+        )
+        prompt = self._prompt(request, references)
+        steps = self._language.generate(
+            request.request_id,
+            prompt,
+            settings,
+            frame_cap(request.sampling, request.text, self._max_frames()),
+            voice_salt(references),
+            self._rank(request.voice, references),
+        )
+        width = self._checkpoint.config.num_codebooks
+        if self._checkpoint.config.voice_gateway.alignment_heads:
+            yield api.TextTokens(prompt.token_spans)
+        slot = self._codec.open()
+        finish = None
+        try:
+            async for step in steps:
+                finish = step.finish
+                if stream.aborted and finish is None:
+                    # the abort may have reached SGLang's scheduler before the request did
+                    self._language.abort(request.request_id)
+                if step.codes:
+                    raw = b"".join(step.codes)
+                    first, stream.frames = stream.frames, stream.frames + len(step.codes)
+                    pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
+                    self._admission.progress(request.request_id, len(step.codes))
+                    sound = pcm.astype("<f4", copy=False).tobytes()
+                    yield api.Frames(first, sound, raw, step.text_tokens)
+            self._count(request.voice, prompt, step, stream.frames)
+            yield api.Finished(
+                _FINISH[finish or "abort"], stream.frames, step.prompt_tokens, step.cached_tokens
+            )
+        except PromptError as error:  # SGLang's own refusal: more than its KV cache can hold
+            raise api.InvalidRequestError(str(error)) from error
+        finally:
+            if finish is None:  # the caller left, or something failed: nobody reads the rest
+                self._language.abort(request.request_id)
+                await steps.aclose()
+            await self._codec.release(slot)
+
+    def _prompt(self, request: api.SpeechRequest, references: Sequence[Reference]) -> Prompt:
+        width = self._checkpoint.config.num_codebooks
+        try:
+            history = [
+                Turn(turn.text, codes_from_bytes(turn.codes, width)) for turn in request.history
+            ]
+            return self._prompts.build(request.text, references, history)
+        except (PromptError, TextError) as error:
+            raise api.InvalidRequestError(str(error)) from error
+
+    def _rank(self, voice: str, references: Sequence[Reference]) -> int:
+        """A registered voice's prefix is filed to stay, by the first request that computes it."""
+        if not references or voice in self._kept:
+            return _RANK
+        self._kept.add(voice)
+        return _KEPT_RANK
+
+    def _count(self, voice: str, prompt: Prompt, last: CodeStep, frames: int) -> None:
+        self._frames_total += frames
+        self._prompt_tokens += last.prompt_tokens
+        self._cached_tokens += last.cached_tokens
+        self._retractions += last.retractions
+        if prompt.code_spans and last.cached_tokens < prompt.code_spans[0][1]:
+            # computed just now, perhaps with the lower rank because it had been kept before and
+            # the cache was too small even so: file it again
+            self._kept.discard(voice)
+
+    async def abort(self, request_id: str) -> api.AbortResult:
+        """Stop a request and wait, for a bounded time, until SGLang has dropped it."""
+        stream = self._streams.get(request_id)
+        if stream is None:
+            return api.AbortResult(confirmed=True, frames_after=0)
+        before, stream.aborted = stream.frames, True
+        self._admission.cancel(request_id)
+        self._language.abort(request_id)
+        try:
+            await asyncio.wait_for(stream.ended.wait(), _ABORT_TIMEOUT_S)
+        except TimeoutError:
+            return api.AbortResult(confirmed=False, frames_after=stream.frames - before)
+        return api.AbortResult(confirmed=True, frames_after=stream.frames - before)
+
+    async def warm(self, voice: str) -> None:
+        """Prefill the voice's prefix by one frame of speech. Raises UnknownVoiceError.
+
+        Nothing is to be done for a voice without references, or whose prefix is in the cache to
+        stay: then the frame would only delay the text that is about to come.
+        """
+        if self._voices.references(voice) and voice not in self._kept:
+            await self._warm(voice, 1)
+
+    async def _warm(self, voice: str, frames: int) -> None:
+        sampling = api.Sampling(min_frames=frames, max_frames=frames)
+        name = f"warm-{secrets.token_hex(8)}"
+        async for _ in self.speak(api.SpeechRequest(name, _WARM_TEXT, voice, sampling=sampling)):
+            pass
+
+    async def add_voice(self, sample: api.VoiceSample) -> None:
+        """Encode a recording (in a thread) and register it."""
+        self._kept.discard(sample.name)
+        await asyncio.to_thread(self._voices.add, sample.name, sample.audio, sample.transcript)
+
+    async def remove_voice(self, name: str) -> None:
+        """Forget a voice."""
+        self._voices.remove(name)
+
+    async def stats(self) -> api.EngineStats:
+        """Counters, as of now."""
+        kv_tokens, kv_tokens_used = self._language.kv_tokens()
+        return api.EngineStats(
+            running=self._admission.running,
+            waiting=self._admission.waiting,
+            free_slots=self._admission.free,
+            frames_total=self._frames_total,
+            prompt_tokens_total=self._prompt_tokens,
+            cached_tokens_total=self._cached_tokens,
+            kv_tokens=kv_tokens,
+            kv_tokens_used=kv_tokens_used,
+            free_codec_slots=self._config.max_streams - self._codec.open_slots,
+            retractions_total=self._retractions,
+        )
+
+    def _max_frames(self) -> int:
+        # the answer may take what the longest prompt leaves of the context, less the end token
+        context = self._checkpoint.config.text_config.max_seq_len
+        return context - self._prompts.max_prompt_tokens - 1
+
+
+_FINISH = {
+    "stop": api.FinishReason.STOP,
+    "length": api.FinishReason.LENGTH,
+    "abort": api.FinishReason.ABORTED,
+}

@@ -1,0 +1,181 @@
+"""Serve one SpeechWorker over ZeroMQ: `python -m engine.link.server --checkpoint DIR --endpoint ipc://...`
+
+Standard output carries the start-up, one JSON object a line: {"stage": text}, then {"ready": true}
+or {"error": text}. The process ends when its standard input closes, so it cannot outlive whoever
+started it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+import zmq.asyncio
+
+from engine import api
+from engine.checkpoint.folder import Checkpoint
+from engine.link import wire
+from engine.link.config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
+from engine.plugin.startup import prepare
+
+log = logging.getLogger("voice-gateway.worker")
+
+
+class Server:
+    """Answers clients of one ROUTER socket; each call is a task of its own."""
+
+    def __init__(self, engine: api.SpeechEngine, info: Callable[[], api.EngineInfo]) -> None:
+        self._engine, self._info = engine, info
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, endpoint: str) -> None:
+        """Bind and serve until cancelled."""
+        context = zmq.asyncio.Context.instance()
+        self._socket = context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        # by default a ROUTER drops what a slow reader has not taken; admitted streams are the bound
+        self._socket.setsockopt(zmq.SNDHWM, 0)
+        self._socket.bind(endpoint)
+        print(json.dumps({"ready": True}), flush=True)
+        try:
+            while True:
+                client, data = await self._socket.recv_multipart()
+                task = asyncio.create_task(self._answer(client, data))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            self._socket.close()
+
+    async def _answer(self, client: bytes, data: bytes) -> None:
+        try:
+            call = wire.decode_call(data)
+        except msgspec.DecodeError as error:
+            log.warning("expected a client's message, got %d bytes: %s", len(data), error)
+            return
+        try:
+            await self._dispatch(call, lambda answer: self._send(client, answer))
+        except api.EngineError as error:
+            await self._send(client, wire.Failed(call.call, type(error).__name__, str(error)))
+        except Exception as error:
+            log.exception("call %s failed", type(call).__name__)
+            await self._send(client, wire.Failed(call.call, "EngineError", repr(error)))
+
+    async def _send(self, client: bytes, answer: wire.WorkerMessage) -> None:
+        await self._socket.send_multipart([client, wire.encode(answer)])
+
+    async def _dispatch(
+        self, call: wire.ClientMessage, send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        engine = self._engine
+        match call:
+            case wire.GetInfo():
+                await send(wire.Info(call.call, self._info()))
+            case wire.GetStats():
+                await send(wire.Stats(call.call, await engine.stats()))
+            case wire.Speak(request=request):
+                async for event in engine.speak(request):
+                    await send(_answer(call.call, event))
+            case wire.AbortSpeech(request_id=request_id):
+                await send(wire.Aborted(call.call, await engine.abort(request_id)))
+            case wire.Warm(voice=voice):
+                await engine.warm(voice)
+                await send(wire.Ok(call.call))
+            case wire.AddVoice(sample=sample):
+                await engine.add_voice(sample)
+                await send(wire.Ok(call.call))
+            case wire.RemoveVoice(name=name):
+                await engine.remove_voice(name)
+                await send(wire.Ok(call.call))
+
+
+def _answer(call: int, event: api.SpeechEvent) -> wire.WorkerMessage:
+    match event:
+        case api.TextTokens():
+            return wire.Tokens(call, event)
+        case api.Frames():
+            return wire.Sound(call, event)
+        case api.Finished():
+            return wire.Ended(call, event)
+
+
+def _report(stage: str) -> None:
+    print(json.dumps({"stage": stage}), flush=True)
+
+
+def _config(argv: list[str]) -> tuple[EngineConfig, str]:
+    parser = argparse.ArgumentParser(prog="python -m engine.link.server", description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--endpoint", required=True, help="ZeroMQ address to bind")
+    parser.add_argument("--device", choices=DEVICES, default="auto")
+    parser.add_argument("--dtype", choices=DTYPES, default="auto")
+    parser.add_argument("--max-streams", type=int, default=16)
+    parser.add_argument("--max-waiting", type=int, default=64)
+    parser.add_argument("--kv-tokens", type=int)
+    parser.add_argument("--voices", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--style", choices=STYLES, default="fish")
+    parser.add_argument("--attention", help="SGLang's attention backend")
+    parser.add_argument("--foreign-text", choices=FOREIGN_TEXTS, default="transliterate")
+    parser.add_argument("--paced", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--graphs", action=argparse.BooleanOptionalAction, default=True)
+    options = vars(parser.parse_args(argv))
+    endpoint = options.pop("endpoint")
+    return EngineConfig(**options), endpoint
+
+
+def main() -> None:
+    """Start the worker, serve, and end its process tree when standard input closes."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    warnings.simplefilter("ignore")  # SGLang's imports warn of every accelerator that is not here
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
+    try:
+        config, endpoint = _config(sys.argv[1:])
+        _report("checking the checkpoint")
+        Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
+        _report("importing torch and SGLang")
+        prepare(config)
+        from engine.host.worker import SpeechWorker
+
+        worker = SpeechWorker(config, _report)
+    except Exception as error:
+        log.exception("the worker could not start")
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
+    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(_serve(worker, endpoint))
+
+
+def _stop_at_end_of_input(stop: asyncio.Event) -> None:
+    if not os.read(sys.stdin.fileno(), 4096):
+        stop.set()
+
+
+async def _serve(worker: Any, endpoint: str) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_input, stop)
+    _report("speaking the first word")
+    await worker.start()
+    server = asyncio.create_task(Server(worker, lambda: worker.info).run(endpoint))
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait((server, stopped), return_when=asyncio.FIRST_COMPLETED)
+    server.cancel()
+    await worker.close()
+
+
+if __name__ == "__main__":
+    main()
