@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gateway.text.segment import Segmenter, SegmentPolicy
-from tests.gateway.segment_cases import CASES
+from tests.gateway.text.segment_cases import CASES
 
 OURS = "voice-gateway"
 # What each row's label is to a library that wants a language.

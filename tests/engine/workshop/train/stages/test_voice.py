@@ -18,7 +18,7 @@ from engine.workshop.train.judging.generate import Drawing
 from engine.workshop.train.networks.wave_decoder import Snake, _snake
 from engine.workshop.train.recipe import VoiceConfig
 from engine.workshop.train.stages.voice import VoiceProject
-from tests.engine.train.corpus_fixture import tone_utterance
+from tests.engine.workshop.train.corpus_fixture import tone_utterance
 
 PLANS = {
     "codes": {"budget_s": 0.4, "batch": 4, "crop_frames": 10, "steps_before_books": 3},

@@ -28,7 +28,7 @@ from engine.text.prompt import (
 )
 from engine.text.tokenizer import load_tokenizer
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")
 TOKENIZER = load_tokenizer(CHECKPOINT)
 BUILDER = PromptBuilder(TOKENIZER, CHECKPOINT)

@@ -20,7 +20,7 @@ from engine.checkpoint.model_config import parse_config
 from engine.checkpoint.safetensors_header import DTYPE_BYTES
 from engine.errors import CheckpointError
 
-TINY = Path(__file__).parents[1] / "golden" / "s2-pro-tiny"
+TINY = Path(__file__).parents[2] / "golden" / "s2-pro-tiny"
 SHARD_1, SHARD_2 = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 INDEX = "model.safetensors.index.json"
 NORM = "text_model.model.norm.weight"

@@ -15,6 +15,7 @@ from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.errors import InvalidValueError
 from gateway.server.resumable import Resumption, resumption_of
 from gateway.server.serving import RunningGateway
+from tests.gateway.server.test_stream import PCM, SENTENCE, audio
 from tests.gateway.shell import (
     connect,
     gateway,
@@ -23,7 +24,6 @@ from tests.gateway.shell import (
     until,
     until_event,
 )
-from tests.gateway.test_connection import PCM, SENTENCE, audio
 
 TEXT = SENTENCE * 3
 SLOW = FakeEngineConfig(frame_delay_s=0.003)  # slow enough to be cut off in the act

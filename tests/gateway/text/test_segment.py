@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.text.segment import Segment, Segmenter, SegmentPolicy
-from tests.gateway.segment_cases import CASES, CLAUSES, LINES
+from tests.gateway.text.segment_cases import CASES, CLAUSES, LINES
 
 EVERY_SENTENCE = SegmentPolicy(first_mode="sentence", first_min_chars=0, min_chars=0, lead_growth=0)
 EVERY_CLAUSE = SegmentPolicy(mode="clause", first_min_chars=0, min_chars=0, lead_growth=0)

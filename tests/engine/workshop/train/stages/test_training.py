@@ -28,7 +28,7 @@ from engine.workshop.train.stages.train_wave import (
     train_wave,
     trained_weights,
 )
-from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
+from tests.engine.workshop.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 from engine.checkpoint.model_config import LanguageModelConfig, SamplingDefaults, parse_config
 from engine.errors import CheckpointError
 
-CONFIG = Path(__file__).parents[1] / "golden" / "s2-pro-tiny" / "config.json"
+CONFIG = Path(__file__).parents[2] / "golden" / "s2-pro-tiny" / "config.json"
 
 
 def parse_with(dotted: str, value: Any) -> LanguageModelConfig:

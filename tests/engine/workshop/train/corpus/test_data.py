@@ -10,7 +10,7 @@ import numpy as np
 from engine.text.frontend import phones
 from engine.workshop.train.corpus.corpus import read_shard, with_pause, write_shard
 from engine.workshop.train.corpus.data import Crops, frame_tokens, framed, load_corpus
-from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
+from tests.engine.workshop.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 
 def test_a_shard_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from tests.engine.train.conftest import config as config
+from tests.engine.workshop.train.conftest import config as config

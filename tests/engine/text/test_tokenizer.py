@@ -20,7 +20,7 @@ from engine.errors import CheckpointError, TextError
 from engine.link.config import ForeignText
 from engine.text.tokenizer import FRONTENDS, BpeTokenizer, TextTokenizer, load_bpe, load_tokenizer
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")
 TOKENIZER = load_tokenizer(CHECKPOINT)
 VECTORS = json.loads((GOLDEN / "tokenizer_vectors.json").read_text())["vectors"]

@@ -9,7 +9,7 @@ from engine.text.frontend import vocabulary
 from engine.workshop.train.corpus.data import framed
 from engine.workshop.train.corpus.mixture import Mixture, MixturePlan
 from engine.workshop.train.corpus.sequences import IGNORE, Builder, Spoken, collate, corrupted
-from tests.engine.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
+from tests.engine.workshop.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 BOOKS, SEMANTIC = 3, 60
 
