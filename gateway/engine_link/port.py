@@ -12,26 +12,23 @@ import logging
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, Protocol
 
-from engine.api import (
-    AbortResult,
-    EngineInfo,
-    EngineOverloadedError,
-    Finished,
-    Frames,
-    InvalidRequestError,
-    Sampling,
-    SpeechEngine,
-    SpeechEvent,
-    SpeechRequest,
-    TextTokens,
-    Turn,
-    UnknownVoiceError,
-)
-from engine.api import EngineUnavailableError as EngineIsUnavailableError
+import engine.api as api
 from gateway.clock import clock_ms
 from gateway.engine_link.gathering import Gatherer
 from gateway.engine_link.loop_slots import Turns
-from gateway.types import Abort, EngineFacts, SamplingSettings, Submit, WarmVoice
+from gateway.types import (
+    Abort,
+    Aborted,
+    EngineFacts,
+    EngineReport,
+    Finished,
+    Frames,
+    RequestFailed,
+    SamplingSettings,
+    Submit,
+    TextTokens,
+    WarmVoice,
+)
 
 log = logging.getLogger(__name__)
 
@@ -43,37 +40,12 @@ class EngineListener(Protocol):
         """When whoever listens will have heard all that came so far."""
         ...
 
-    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
-        """Which characters of the request's text each index in `text_tokens` stands for."""
-        ...
-
-    def engine_frames(
-        self,
-        request_id: str,
-        first_frame: int,
-        pcm: bytes,
-        codes: bytes,
-        text_tokens: tuple[int, ...],
-    ) -> None:
-        """Sound of a request, in order."""
-        ...
-
-    def engine_finished(
-        self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int
-    ) -> None:
-        """The request is complete. `reason`: a value of `engine.api.FinishReason`."""
-        ...
-
-    def engine_failed(self, request_id: str, code: str, message: str) -> None:
-        """The request will make no more sound. `code`: a wire code."""
-        ...
-
-    def engine_aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
-        """The answer to an abort."""
+    def report(self, event: EngineReport) -> None:
+        """What became of a request, in order."""
         ...
 
 
-def facts_of(info: EngineInfo) -> EngineFacts:
+def facts_of(info: api.EngineInfo) -> EngineFacts:
     """The engine's description in the session's terms."""
     return EngineFacts(
         checkpoint=info.checkpoint,
@@ -88,24 +60,37 @@ def facts_of(info: EngineInfo) -> EngineFacts:
 
 def explain(error: Exception) -> tuple[str, str]:
     """Wire code and message of an engine's error; detail of ours is logged, not sent."""
-    if isinstance(error, UnknownVoiceError):
+    if isinstance(error, api.UnknownVoiceError):
         return "unknown_voice", str(error)
-    if isinstance(error, InvalidRequestError):
+    if isinstance(error, api.InvalidRequestError):
         return "invalid_value", str(error)
-    if isinstance(error, EngineOverloadedError):
+    if isinstance(error, api.EngineOverloadedError):
         return "overloaded", "every stream of the engine is taken; retry later"
-    if isinstance(error, EngineIsUnavailableError):
+    if isinstance(error, api.EngineUnavailableError):
         log.warning("engine unavailable: %s", error)
         return "engine_failed", "the engine is not available; retry later"
     log.error("engine failed", exc_info=error)
     return "engine_failed", "the engine failed"
 
 
+def report_of(request_id: str, item: api.SpeechEvent) -> EngineReport:
+    """An event of the engine in the session's terms."""
+    match item:
+        case api.Frames():
+            return Frames(request_id, item.first_frame, item.pcm, item.codes, item.text_tokens)
+        case api.TextTokens():
+            return TextTokens(request_id, item.spans)
+        case api.Finished():
+            return Finished(
+                request_id, item.reason.value, item.frames, item.prompt_tokens, item.cached_tokens
+            )
+
+
 class EnginePort:
     """One session's requests. Method calls return at once. `turns`: shared with other sessions."""
 
     def __init__(
-        self, engine: SpeechEngine, listener: EngineListener, turns: Turns | None = None
+        self, engine: api.SpeechEngine, listener: EngineListener, turns: Turns | None = None
     ) -> None:
         self._engine = engine
         self._turns = turns or Turns()
@@ -123,12 +108,12 @@ class EnginePort:
 
     def submit(self, effect: Submit) -> None:
         """Start a request."""
-        request = SpeechRequest(
+        request = api.SpeechRequest(
             request_id=effect.request_id,
             text=effect.text,
             voice=effect.voice,
             dialogue=effect.dialogue,
-            history=tuple(Turn(turn.text, turn.codes) for turn in effect.history),
+            history=tuple(api.Turn(turn.text, turn.codes) for turn in effect.history),
             sampling=_sampling(effect.sampling),
             priority=effect.priority,
         )
@@ -164,7 +149,7 @@ class EnginePort:
         self._others.add(task)
         task.add_done_callback(self._others.discard)
 
-    async def _speak(self, request: SpeechRequest) -> None:
+    async def _speak(self, request: api.SpeechRequest) -> None:
         request_id, stream = request.request_id, self._engine.speak(request)
         gathered = Gatherer(lambda frames: self._report(request_id, frames))
         self._gathered[request_id] = gathered
@@ -174,7 +159,7 @@ class EnginePort:
 
         try:
             async for item in stream:
-                if isinstance(item, Frames):
+                if isinstance(item, api.Frames):
                     if (frames := gathered.add(item, lead_ms)) is not None:
                         await self._report_in_turn(request_id, frames)
                     continue
@@ -184,44 +169,34 @@ class EnginePort:
         except Exception as error:  # whatever an engine does, the session must hear of it
             gathered.flush()
             if not self._closed:
-                self._listener.engine_failed(request_id, *explain(error))
+                self._listener.report(RequestFailed(request_id, *explain(error)))
         finally:
             gathered.take()
             del self._gathered[request_id]
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
-    async def _report_in_turn(self, request_id: str, item: SpeechEvent) -> None:
+    async def _report_in_turn(self, request_id: str, item: api.SpeechEvent) -> None:
         if not self._turns.take():
             await self._turns.wait(self._listener.dry_at_ms(request_id))
         self._report(request_id, item)
 
-    def _report(self, request_id: str, item: SpeechEvent) -> None:
-        if self._closed:
-            return
-        if isinstance(item, TextTokens):
-            self._listener.engine_tokens(request_id, item.spans)
-        elif isinstance(item, Finished):
-            self._listener.engine_finished(
-                request_id, item.reason.value, item.frames, item.prompt_tokens, item.cached_tokens
-            )
-        else:
-            self._listener.engine_frames(
-                request_id, item.first_frame, item.pcm, item.codes, item.text_tokens
-            )
+    def _report(self, request_id: str, item: api.SpeechEvent) -> None:
+        if not self._closed:
+            self._listener.report(report_of(request_id, item))
 
     async def _abort(self, request_id: str) -> None:
         try:
             result = await self._engine.abort(request_id)
         except Exception as error:  # an engine that cannot answer has not confirmed
             explain(error)
-            result = AbortResult(confirmed=False, frames_after=0)
+            result = api.AbortResult(confirmed=False, frames_after=0)
         self._aborting.discard(request_id)
         task = self._speaking.get(request_id)
         if task is not None:
             task.cancel()
         if not self._closed:
-            self._listener.engine_aborted(request_id, result.confirmed, result.frames_after)
+            self._listener.report(Aborted(request_id, result.confirmed, result.frames_after))
 
     async def _warm(self, voice: str) -> None:
         try:
@@ -230,8 +205,8 @@ class EnginePort:
             log.info("voice %r was not warmed: %s", voice, error)
 
 
-def _sampling(settings: SamplingSettings) -> Sampling:
-    return Sampling(
+def _sampling(settings: SamplingSettings) -> api.Sampling:
+    return api.Sampling(
         temperature=settings.temperature,
         top_p=settings.top_p,
         top_k=settings.top_k,

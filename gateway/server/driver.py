@@ -20,7 +20,18 @@ from gateway.engine_link.port import EnginePort
 from gateway.errors import ClientError, TakenOverError
 from gateway.server.metrics import Metrics
 from gateway.session.session import Session
-from gateway.types import Abort, Close, Command, Effect, Event, Failed, Send, Submit, WarmVoice
+from gateway.types import (
+    Abort,
+    Close,
+    Command,
+    Effect,
+    EngineReport,
+    Event,
+    Failed,
+    Send,
+    Submit,
+    WarmVoice,
+)
 
 log = logging.getLogger(__name__)
 
@@ -136,44 +147,9 @@ class SessionDriver:
         """See `EngineListener`."""
         return self._session.dry_at_ms(request_id, clock_ms())
 
-    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
+    def report(self, event: EngineReport) -> None:
         """See `EngineListener`."""
-        self._step(lambda now_ms: self._session.engine_tokens(request_id, spans))
-
-    def engine_frames(
-        self,
-        request_id: str,
-        first_frame: int,
-        pcm: bytes,
-        codes: bytes,
-        text_tokens: tuple[int, ...],
-    ) -> None:
-        """See `EngineListener`."""
-        self._step(
-            lambda now_ms: self._session.engine_frames(
-                request_id, first_frame, pcm, codes, text_tokens, now_ms
-            )
-        )
-
-    def engine_finished(
-        self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int
-    ) -> None:
-        """See `EngineListener`."""
-        self._step(
-            lambda now_ms: self._session.engine_finished(
-                request_id, reason, frames, prompt_tokens, cached_tokens, now_ms
-            )
-        )
-
-    def engine_failed(self, request_id: str, code: str, message: str) -> None:
-        """See `EngineListener`."""
-        self._step(lambda now_ms: self._session.engine_failed(request_id, code, message, now_ms))
-
-    def engine_aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
-        """See `EngineListener`."""
-        self._step(
-            lambda now_ms: self._session.engine_aborted(request_id, confirmed, frames_after, now_ms)
-        )
+        self._step(lambda now_ms: self._session.report(event, now_ms))
 
     # One step of the core.
 

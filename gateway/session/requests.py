@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from gateway.errors import GatewayError
 from gateway.session.wire_errors import wire_message
-from gateway.types import Abort, Effect
+from gateway.types import Abort, Aborted, Effect, Finished, Frames, TextTokens
 from gateway.utterance.context import State
 from gateway.utterance.utterance import Utterance
 
@@ -36,37 +36,41 @@ class Requests:
         """Whose request it is, if it still counts."""
         return self._live.get(request_id)
 
-    def frames(
-        self, request_id: str, first_frame: int, pcm: bytes, codes: bytes, tokens: tuple[int, ...]
-    ) -> bool:
+    def text_tokens(self, event: TextTokens) -> None:
+        """What the text tokens of a request's frames mean."""
+        utterance = self._live.get(event.request_id)
+        if utterance is not None and utterance.speech.making is not None:
+            utterance.speech.making.token_spans = event.spans
+
+    def frames(self, event: Frames) -> bool:
         """Sound. Returns whether there may be something to do now that there was not before."""
-        utterance = self._live.get(request_id)
+        utterance = self._live.get(event.request_id)
         if utterance is None:
-            if (utterance := self._aborting.get(request_id)) is not None:
-                utterance.note_late(pcm)
+            if (utterance := self._aborting.get(event.request_id)) is not None:
+                utterance.note_late(event.pcm)
             return False
         starved = utterance.egress.starved
         try:
-            utterance.frames(first_frame, pcm, codes, tokens)
+            utterance.frames(event)
         except GatewayError as error:
-            self.fail(request_id, error.code, str(error), stop=True)
+            self.fail(event.request_id, error.code, str(error), stop=True)
             return True
         return starved
 
-    def finished(
-        self, request_id: str, reason: str, frames: int, prompt_tokens: int, cached_tokens: int
-    ) -> None:
+    def finished(self, event: Finished) -> None:
         """The end of a request: stop, length, or aborted, which nobody here asked for."""
-        utterance = self._live.get(request_id)
+        utterance = self._live.get(event.request_id)
         if utterance is None:
             return
         made = utterance.frames_of_line
-        if reason == "aborted" or frames != made:
-            message = f"expected a stop after {made} frames, got {reason} after {frames}"
-            self.fail(request_id, "engine_failed", message)
+        if event.reason == "aborted" or event.frames != made:
+            message = (
+                f"expected a stop after {made} frames, got {event.reason} after {event.frames}"
+            )
+            self.fail(event.request_id, "engine_failed", message)
             return
-        del self._live[request_id]
-        utterance.line_complete(prompt_tokens, cached_tokens, truncated=reason == "length")
+        del self._live[event.request_id]
+        utterance.line_complete(event)
 
     def fail(self, request_id: str, code: str, message: str, stop: bool = False) -> None:
         """The request has failed. `stop`: the engine does not know that yet."""
@@ -85,10 +89,10 @@ class Requests:
         del self._live[request_id]
         return True
 
-    def aborted(self, request_id: str, confirmed: bool, frames_after: int) -> None:
+    def aborted(self, event: Aborted) -> None:
         """The engine's answer to `Abort`."""
-        if (utterance := self._aborting.pop(request_id, None)) is not None:
-            utterance.silence(confirmed, frames_after)
+        if (utterance := self._aborting.pop(event.request_id, None)) is not None:
+            utterance.silence(event.confirmed, event.frames_after)
 
     def expire(self, now_ms: float) -> None:
         """Answer the interrupts for which the engine has taken too long."""

@@ -19,7 +19,23 @@ from gateway.session.requests import Requests
 from gateway.session.roster import Roster
 from gateway.session.schedule import choose, choose_unsent
 from gateway.text.segmenters import segmenter_for
-from gateway.types import Abort, Command, Effect, EngineFacts, Event, Failed, Hello, Limits, Send
+from gateway.types import (
+    Abort,
+    Aborted,
+    Command,
+    Effect,
+    EngineFacts,
+    EngineReport,
+    Event,
+    Failed,
+    Finished,
+    Frames,
+    Hello,
+    Limits,
+    RequestFailed,
+    Send,
+    TextTokens,
+)
 from gateway.utterance.context import SegmenterFactory
 from gateway.utterance.faded_tail import Joint
 from gateway.utterance.history import Prosody
@@ -93,60 +109,30 @@ class Session:
 
     # --- the engine ---
 
-    def engine_frames(
-        self,
-        request_id: str,
-        first_frame: int,
-        pcm: bytes,
-        codes: bytes,
-        text_tokens: tuple[int, ...],
-        now_ms: float,
-    ) -> None:
-        """Sound of a request, as in `engine.api.Frames`."""
-        self._touch(request_id, now_ms)
-        if self._requests.frames(request_id, first_frame, pcm, codes, text_tokens):
-            self._settle(now_ms)
-
-    def engine_tokens(self, request_id: str, spans: tuple[tuple[int, int], ...]) -> None:
-        """Which characters of `Submit.text` each index in `text_tokens` stands for.
-
-        Told once, before or with the first frames; without it word times are proportional.
-        """
-        utterance = self._requests.owner(request_id)
-        if utterance is not None and utterance.speech.making is not None:
-            utterance.speech.making.token_spans = spans
+    def report(self, event: EngineReport, now_ms: float) -> None:
+        """What the engine says of a request. About one that is over it changes nothing."""
+        match event:
+            case Frames():
+                self._touch(event.request_id, now_ms)
+                if not self._requests.frames(event):
+                    return
+            case TextTokens():
+                self._requests.text_tokens(event)
+                return
+            case Finished():
+                self._touch(event.request_id, now_ms)
+                self._requests.finished(event)
+            case RequestFailed(request_id=request_id, code=code):
+                if code != OverloadedError.code or not self._requests.refused(request_id, now_ms):
+                    self._requests.fail(request_id, code, event.message)
+            case Aborted():
+                self._requests.aborted(event)
+        self._settle(now_ms)
 
     def dry_at_ms(self, request_id: str, now_ms: float) -> float:
         """When the listener will have heard all there is: sound of a request is urgent then."""
         utterance = self._requests.owner(request_id)
         return now_ms if utterance is None else now_ms + utterance.lead_ms(now_ms)
-
-    def engine_finished(
-        self,
-        request_id: str,
-        reason: str,
-        frames: int,
-        prompt_tokens: int,
-        cached_tokens: int,
-        now_ms: float,
-    ) -> None:
-        """The end of a request. `reason`: "stop", "length" or "aborted"."""
-        self._touch(request_id, now_ms)
-        self._requests.finished(request_id, reason, frames, prompt_tokens, cached_tokens)
-        self._settle(now_ms)
-
-    def engine_failed(self, request_id: str, code: str, message: str, now_ms: float) -> None:
-        """The engine could not do it. `message` goes to the peer only when `code` is the peer's."""
-        if code != OverloadedError.code or not self._requests.refused(request_id, now_ms):
-            self._requests.fail(request_id, code, message)
-        self._settle(now_ms)
-
-    def engine_aborted(
-        self, request_id: str, confirmed: bool, frames_after: int, now_ms: float
-    ) -> None:
-        """The answer to `Abort`."""
-        self._requests.aborted(request_id, confirmed, frames_after)
-        self._settle(now_ms)
 
     # --- time, and the shell ---
 

@@ -1,6 +1,7 @@
-"""Every noun the gateway's modules share: formats, settings, commands, events, effects.
+"""Every noun the gateway's modules share: formats, settings, commands, events, effects, reports.
 
-Commands come from a dialect and go to the session; events go the other way. Both are frozen.
+Commands come from a dialect and go to the session; events go the other way. Effects go to the
+shell, and the reports of the engine come back. All of them are frozen.
 Positions on a context's time line are in samples at the context's output rate, first sample 0.
 """
 
@@ -48,6 +49,14 @@ from gateway.types.formats import (
     Codec,
     Packet,
 )
+from gateway.types.reports import (
+    Aborted,
+    EngineReport,
+    Finished,
+    Frames,
+    RequestFailed,
+    TextTokens,
+)
 from gateway.types.settings import (
     ContextSettings,
     EngineFacts,
@@ -58,6 +67,7 @@ from gateway.types.settings import (
 
 __all__ = [
     "Abort",
+    "Aborted",
     "Audio",
     "AudioChain",
     "AudioFormat",
@@ -74,10 +84,13 @@ __all__ = [
     "Effect",
     "End",
     "EngineFacts",
+    "EngineReport",
     "Event",
     "Failed",
+    "Finished",
     "Flush",
     "Flushed",
+    "Frames",
     "Hello",
     "HistoryTurn",
     "Interrupt",
@@ -86,6 +99,7 @@ __all__ = [
     "OPUS_RATE_HZ",
     "Packet",
     "Playback",
+    "RequestFailed",
     "Resume",
     "Resumed",
     "SamplingSettings",
@@ -95,6 +109,7 @@ __all__ = [
     "Started",
     "Submit",
     "Text",
+    "TextTokens",
     "WarmVoice",
     "Word",
     "Words",

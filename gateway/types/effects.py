@@ -34,7 +34,7 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Ask the engine to stop a segment; answered by `Session.engine_aborted`."""
+    """Ask the engine to stop a segment; answered by an `Aborted` report."""
 
     request_id: str
 

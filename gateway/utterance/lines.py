@@ -11,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.errors import EngineFailedError
-from gateway.types import AudioChain, AudioFormat, EngineFacts, HistoryTurn, Limits, Word
+from gateway.types import (
+    AudioChain,
+    AudioFormat,
+    EngineFacts,
+    Finished,
+    Frames,
+    HistoryTurn,
+    Limits,
+    Word,
+)
 from gateway.utterance import word_times as words
 from gateway.utterance.context import SegmentLike
 from gateway.utterance.history import History, Prosody
@@ -109,32 +118,33 @@ class Speech:
         self.making = line
         return line
 
-    def take(self, first_frame: int, pcm: bytes, codes: bytes, tokens: tuple[int, ...]) -> None:
+    def take(self, event: Frames) -> None:
         """Sound of the line in the making. Raises EngineFailedError when some is missing."""
         line, chain = self.making, self.chain
         assert line is not None and chain is not None
-        if first_frame != line.frames:
-            raise EngineFailedError(f"expected frame {line.frames}, got frame {first_frame}")
-        frames, rest = divmod(len(pcm), self._facts.frame_bytes)
+        if event.first_frame != line.frames:
+            raise EngineFailedError(f"expected frame {line.frames}, got frame {event.first_frame}")
+        frames, rest = divmod(len(event.pcm), self._facts.frame_bytes)
         if rest:
-            raise EngineFailedError(f"expected whole frames of PCM, got {len(pcm)} bytes")
+            raise EngineFailedError(f"expected whole frames of PCM, got {len(event.pcm)} bytes")
         if line.frames == 0 and frames:
             chain.begin_segment()
         line.frames += frames
         line.samples += frames * self._facts.frame_samples
-        line.codes += codes
-        line.text_tokens += tokens
+        line.codes += event.codes
+        line.text_tokens += event.text_tokens
         self.frames += frames
-        chain.push(pcm)
+        chain.push(event.pcm)
 
-    def complete(self, prompt_tokens: int, cached_tokens: int, truncated: bool) -> None:
+    def complete(self, event: Finished) -> None:
         """The line in the making has all its sound."""
         line, chain = self.making, self.chain
         assert line is not None and chain is not None
         self.making = None
         line.complete = True
-        self.prompt_tokens += prompt_tokens
-        self.cached_tokens += cached_tokens
+        truncated = event.reason == "length"
+        self.prompt_tokens += event.prompt_tokens
+        self.cached_tokens += event.cached_tokens
         self.truncated |= truncated
         if not line.frames:
             self.lines.pop()  # nothing to announce, and the chain never heard of it

@@ -10,7 +10,18 @@ from __future__ import annotations
 import math
 
 from gateway.session.schedule import priority
-from gateway.types import ContextSettings, Done, Ducked, Event, Failed, Resumed, Send, Submit
+from gateway.types import (
+    ContextSettings,
+    Done,
+    Ducked,
+    Event,
+    Failed,
+    Finished,
+    Frames,
+    Resumed,
+    Send,
+    Submit,
+)
 from gateway.utterance.bargein import BargeIn
 from gateway.utterance.context import OVER, SPEAKING, Context, State, Trigger
 from gateway.utterance.egress import Egress, FlushMark
@@ -190,9 +201,9 @@ class Utterance:
         )
         return request_id
 
-    def frames(self, first_frame: int, pcm: bytes, codes: bytes, tokens: tuple[int, ...]) -> None:
+    def frames(self, event: Frames) -> None:
         """Sound. Raises EngineFailedError when some is missing."""
-        self.speech.take(first_frame, pcm, codes, tokens)
+        self.speech.take(event)
         self.egress.wake()
 
     @property
@@ -200,9 +211,9 @@ class Utterance:
         """Frames of the line in the making, so far."""
         return self.speech.making.frames if self.speech.making is not None else 0
 
-    def line_complete(self, prompt_tokens: int, cached_tokens: int, truncated: bool) -> None:
+    def line_complete(self, event: Finished) -> None:
         """The line in the making is finished."""
-        self.speech.complete(prompt_tokens, cached_tokens, truncated)
+        self.speech.complete(event)
         self.egress.wake()
 
     def try_again(self, now_ms: float) -> bool:

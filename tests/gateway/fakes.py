@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from gateway.session.session import Session
 from gateway.types import (
     Abort,
+    Aborted,
     Audio,
     AudioFormat,
     Command,
@@ -19,10 +20,14 @@ from gateway.types import (
     Effect,
     EngineFacts,
     Event,
+    Finished,
+    Frames,
     Limits,
+    RequestFailed,
     Send,
     SettingsPatch,
     Submit,
+    TextTokens,
 )
 from tests.gateway.fake_parts import FACTS, PCM, FakeChain, FakeSegmenter
 
@@ -139,14 +144,11 @@ class Harness:
         self.engine.submitted.append(submit)
         if self.engine.with_tokens:
             spans = tuple((i, i + 1) for i in range(len(submit.text)))
-            self.session.engine_tokens(submit.request_id, spans)
+            self.session.report(TextTokens(submit.request_id, spans), self.now_ms)
         if self.engine.refusals.get(submit.text, 0) > 0:
             self.engine.refusals[submit.text] -= 1
-            request_id = submit.request_id
-            refused = lambda: self.session.engine_failed(  # noqa: E731
-                request_id, "overloaded", "full", self.now_ms
-            )
-            self.at(0.0, refused)
+            refused = RequestFailed(submit.request_id, "overloaded", "full")
+            self.at(0.0, lambda: self.session.report(refused, self.now_ms))
             return
         self.at(self.engine.prefill_ms, lambda: self._step(submit, 0))
 
@@ -157,17 +159,17 @@ class Harness:
         code = engine.failures.get(submit.text)
         total = engine.frames_of(submit.text)
         if code is not None and frame >= engine.fail_after:
-            self.session.engine_failed(request_id, code, "secret detail", self.now_ms)
+            self.session.report(RequestFailed(request_id, code, "secret detail"), self.now_ms)
         elif frame >= total:
             reason = "length" if submit.text in engine.runaways else "stop"
-            self.session.engine_finished(request_id, reason, frame, 30, 12, self.now_ms)
+            self.session.report(Finished(request_id, reason, frame, 30, 12), self.now_ms)
         else:
             engine.frames_made += 1
             books = engine.facts.num_codebooks
             codes = struct.pack(f"<{books}H", *(frame + book for book in range(books)))
             tokens = (frame * len(submit.text) // total,) if engine.with_tokens else ()
             pcm = engine.samples_of(submit.text, frame)
-            self.session.engine_frames(request_id, frame, pcm, codes, tokens, self.now_ms)
+            self.session.report(Frames(request_id, frame, pcm, codes, tokens), self.now_ms)
             self.at(engine.frame_delay_ms, lambda: self._step(submit, frame + 1))
 
     def _abort(self, request_id: str) -> None:
@@ -175,7 +177,7 @@ class Harness:
         if self.engine.abort_delay_ms is not None:
             self.at(
                 self.engine.abort_delay_ms,
-                lambda: self.session.engine_aborted(request_id, True, 2, self.now_ms),
+                lambda: self.session.report(Aborted(request_id, True, 2), self.now_ms),
             )
 
     # --- looking ---

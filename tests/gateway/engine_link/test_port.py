@@ -17,33 +17,37 @@ from engine.api import (
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.clock import clock_ms
 from gateway.engine_link.port import EnginePort, explain, facts_of
-from gateway.types import Abort, HistoryTurn, SamplingSettings, Submit, WarmVoice
+from gateway.types import (
+    Abort,
+    Aborted,
+    EngineReport,
+    Finished,
+    Frames,
+    HistoryTurn,
+    RequestFailed,
+    SamplingSettings,
+    Submit,
+    WarmVoice,
+)
 from tests.gateway.shell import until
+
+_KINDS = {Frames: "frames", Finished: "finished", RequestFailed: "failed", Aborted: "aborted"}
 
 
 class Listener:
     """Writes down what it hears."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, tuple[Any, ...]]] = []
+        self.heard: list[EngineReport] = []
 
     def dry_at_ms(self, request_id: str) -> float:
         return 0.0
 
-    def engine_frames(self, *details: Any) -> None:
-        self.heard.append(("frames", details))
-
-    def engine_finished(self, *details: Any) -> None:
-        self.heard.append(("finished", details))
-
-    def engine_failed(self, *details: Any) -> None:
-        self.heard.append(("failed", details))
-
-    def engine_aborted(self, *details: Any) -> None:
-        self.heard.append(("aborted", details))
+    def report(self, event: EngineReport) -> None:
+        self.heard.append(event)
 
     def kinds(self) -> list[str]:
-        return [kind for kind, _ in self.heard]
+        return [_KINDS[type(event)] for event in self.heard]
 
 
 def submit(text: str = "Hello.", request_id: str = "r1", **fields: Any) -> Submit:
@@ -79,7 +83,9 @@ async def test_a_request_is_passed_on_whole() -> None:
     assert (request.sampling.top_k, request.sampling.seed) == (1, 7)
     frames = engine.frame_count("Hello.")
     assert listener.kinds() == ["frames"] * frames + ["finished"]
-    assert listener.heard[-1][1][:3] == ("r1", "stop", frames)
+    last = listener.heard[-1]
+    assert isinstance(last, Finished)
+    assert (last.request_id, last.reason, last.frames) == ("r1", "stop", frames)
     await port.close()
 
 
@@ -90,7 +96,7 @@ async def test_an_abort_is_answered_and_ends_the_request() -> None:
     port.abort(Abort("r1"))
     await until(lambda: "aborted" in listener.kinds())
     await until(lambda: port.open_requests == 0)
-    assert listener.heard[-1] == ("aborted", ("r1", True, 0))
+    assert listener.heard[-1] == Aborted("r1", True, 0)
     assert (await engine.stats()).running == 0
 
 
@@ -111,7 +117,7 @@ async def test_an_abort_that_the_engine_cannot_answer_is_not_confirmed() -> None
     engine.abort = dead  # type: ignore[method-assign,assignment]
     port.abort(Abort("r1"))
     await until(lambda: bool(listener.heard))
-    assert listener.heard == [("aborted", ("r1", False, 0))]
+    assert listener.heard == [Aborted("r1", False, 0)]
 
 
 async def test_closing_aborts_everything_and_then_is_silent() -> None:
@@ -135,7 +141,9 @@ async def test_a_failure_is_told_with_its_code() -> None:
     port.submit(submit())
     await until(lambda: port.open_requests == 0)
     assert listener.kinds() == ["frames", "failed"]
-    assert listener.heard[-1][1][:2] == ("r1", "engine_failed")
+    last = listener.heard[-1]
+    assert isinstance(last, RequestFailed)
+    assert (last.request_id, last.code) == ("r1", "engine_failed")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +188,7 @@ class RichListener(Listener):
 
     def frames_heard(self) -> int:
         width = 2 * FakeEngineConfig().num_codebooks
-        return sum(len(details[3]) // width for kind, details in self.heard if kind == "frames")
+        return sum(len(event.codes) // width for event in self.heard if isinstance(event, Frames))
 
 
 def made(engine: FakeEngine) -> int:

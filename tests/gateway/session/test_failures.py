@@ -10,7 +10,9 @@ from gateway.types import (
     Duck,
     End,
     Failed,
+    Finished,
     Flush,
+    Frames,
     Interrupt,
     Interrupted,
     Limits,
@@ -122,8 +124,8 @@ def test_frames_that_do_not_follow_fail_the_context(first_frame: int, pcm: bytes
     speak(h)
     request_id = h.engine.submitted[0].request_id
     for i in range(2):
-        h.session.engine_frames(request_id, i, b"\0" * 2560, b"\0" * 6, (), h.now_ms)
-    h.session.engine_frames(request_id, first_frame, pcm, b"\0" * 6, (), h.now_ms)
+        h.session.report(Frames(request_id, i, b"\0" * 2560, b"\0" * 6, ()), h.now_ms)
+    h.session.report(Frames(request_id, first_frame, pcm, b"\0" * 6, ()), h.now_ms)
     h.collect()
     h.run(1000)
     assert [e.code for e in h.events(Failed)] == ["engine_failed"]
@@ -134,7 +136,7 @@ def test_frames_that_do_not_follow_fail_the_context(first_frame: int, pcm: bytes
 def test_an_end_that_does_not_fit_fails_the_context(reason: str, frames: int) -> None:
     h = Harness(FakeEngine(prefill_ms=1e9), defaults=settings())
     speak(h)
-    h.session.engine_finished(h.engine.submitted[0].request_id, reason, frames, 0, 0, h.now_ms)
+    h.session.report(Finished(h.engine.submitted[0].request_id, reason, frames, 0, 0), h.now_ms)
     h.collect()
     assert [e.code for e in h.events(Failed)] == ["engine_failed"]
 
@@ -142,7 +144,7 @@ def test_an_end_that_does_not_fit_fails_the_context(reason: str, frames: int) ->
 def test_a_segment_without_a_sound_is_no_failure() -> None:
     h = Harness(FakeEngine(prefill_ms=1e9), defaults=settings())
     speak(h, "Hi. ")
-    h.session.engine_finished(h.engine.submitted[0].request_id, "stop", 0, 10, 5, h.now_ms)
+    h.session.report(Finished(h.engine.submitted[0].request_id, "stop", 0, 10, 5), h.now_ms)
     h.collect()
     assert h.events(Done) == [Done("c1", 0.0, 0, 0, 10, 5, None)]
 

@@ -29,7 +29,9 @@ from gateway.types import (
     Configure,
     Duck,
     End,
+    Finished,
     Flush,
+    Frames,
     Interrupt,
     Limits,
     Playback,
@@ -191,8 +193,8 @@ class Conversation(RuleBasedStateMachine):
         if request_id in live:
             return
         now_ms = self.h.now_ms
-        self.h.session.engine_frames(request_id, frame, b"\0" * 2560, b"\0" * 6, (), now_ms)
-        self.h.session.engine_finished(request_id, "stop", frame, 1, 1, now_ms)
+        self.h.session.report(Frames(request_id, frame, b"\0" * 2560, b"\0" * 6, ()), now_ms)
+        self.h.session.report(Finished(request_id, "stop", frame, 1, 1), now_ms)
         self.h.collect()
         self.look()
 

@@ -6,16 +6,20 @@ import pytest
 
 from gateway.types import (
     Abort,
+    Aborted,
     Audio,
     Configure,
     Configured,
     Done,
     End,
     Failed,
+    Finished,
+    Frames,
     Interrupt,
     Interrupted,
     Limits,
     Playback,
+    RequestFailed,
     SettingsPatch,
     Text,
 )
@@ -93,10 +97,10 @@ def test_an_engine_that_does_not_answer_is_not_waited_for() -> None:
     assert h.sent[-1] == (asked_at_ms + 250.0, interrupted(h))
     assert not interrupted(h).engine_confirmed
     before = len(h.sent)
-    h.session.engine_frames(request_id, 3, b"\0" * 2560, b"", (), h.now_ms)
-    h.session.engine_aborted(request_id, True, 9, h.now_ms)
-    h.session.engine_finished(request_id, "aborted", 3, 0, 0, h.now_ms)
-    h.session.engine_failed(request_id, "engine_failed", "late", h.now_ms)
+    h.session.report(Frames(request_id, 3, b"\0" * 2560, b"", ()), h.now_ms)
+    h.session.report(Aborted(request_id, True, 9), h.now_ms)
+    h.session.report(Finished(request_id, "aborted", 3, 0, 0), h.now_ms)
+    h.session.report(RequestFailed(request_id, "engine_failed", "late"), h.now_ms)
     h.collect()
     assert len(h.sent) == before
 
@@ -107,7 +111,7 @@ def test_late_frames_are_dropped_and_counted_as_wasted() -> None:
     request_id = h.engine.aborted[0]
     made = h.engine.frames_made
     for i in range(7):
-        h.session.engine_frames(request_id, made + i, b"\0" * 2560, b"\0" * 6, (), h.now_ms)
+        h.session.report(Frames(request_id, made + i, b"\0" * 2560, b"\0" * 6, ()), h.now_ms)
     h.collect()
     h.run()
     assert not h.events(Failed)
@@ -117,7 +121,7 @@ def test_late_frames_are_dropped_and_counted_as_wasted() -> None:
 def test_an_engine_that_fails_while_stopping_has_stopped() -> None:
     h = running(abort_delay_ms=None, frame_delay_ms=20.0)
     h.do(Interrupt("c1"))
-    h.session.engine_failed(h.engine.aborted[0], "engine_failed", "gone", h.now_ms)
+    h.session.report(RequestFailed(h.engine.aborted[0], "engine_failed", "gone"), h.now_ms)
     h.collect()
     assert interrupted(h).engine_confirmed and not h.events(Failed)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import EngineFailedError
-from gateway.types import HistoryTurn, Limits
+from gateway.types import Finished, Frames, HistoryTurn, Limits
 from gateway.utterance.lines import History, Speech, is_wordless
 from gateway.utterance.word_times import SpeechRate
 from tests.gateway.fake_parts import FACTS, PCM, FakeChain, FakeSegment
@@ -31,8 +31,8 @@ def speech(hold: int = 0) -> Speech:
 def say(made: Speech, text: str, frames: int, start: int = 0) -> None:
     made.begin(segment(text, start), f"r{start}", "default")
     for i in range(frames):
-        made.take(i, FRAME, CODES, ())
-    made.complete(10, 4, truncated=False)
+        made.take(Frames("r0", i, FRAME, CODES))
+    made.complete(Finished("r0", "stop", 0, 10, 4))
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_words_of_a_finished_line_are_certain_and_of_an_unfinished_one_estimated
     made = speech()
     line = made.begin(segment("one two three four"), "r", "default")
     for i in range(5):  # 200 ms of what will be about a second
-        made.take(i, FRAME, CODES, ())
+        made.take(Frames("r0", i, FRAME, CODES))
     assert made.take_timed() is None
     early = made.times(line)
     assert early is not None
     assert early[0].end_ms <= 300.0
     assert early[-1].end_ms == float("inf")
-    made.complete(1, 1, truncated=False)
+    made.complete(Finished("r0", "stop", 0, 1, 1))
     assert made.take_timed() is line
     assert line.words is not None and line.words[-1].end_ms == 200.0
     assert made.take_timed() is None
@@ -131,7 +131,7 @@ def test_missing_sound_is_noticed(first_frame: int, pcm: bytes, message: str) ->
     made = speech()
     made.begin(segment(), "r", "default")
     with pytest.raises(EngineFailedError, match=message):
-        made.take(first_frame, pcm, CODES, ())
+        made.take(Frames("r0", first_frame, pcm, CODES))
 
 
 def test_what_is_abandoned_or_retracted_leaves_no_empty_line() -> None:
@@ -143,7 +143,7 @@ def test_what_is_abandoned_or_retracted_leaves_no_empty_line() -> None:
     assert made.retract().text == "again"
     assert made.lines == [] and made.ordinal == 1  # the abandoned one was consumed
     made.begin(segment(), "r", "default")
-    made.take(0, FRAME, CODES, ())
+    made.take(Frames("r0", 0, FRAME, CODES))
     made.abandon()
     assert len(made.lines) == 1
 
