@@ -152,6 +152,7 @@ def test_rule(rule: Rule) -> None:
 
 
 def test_dialects_do_not_know_each_other() -> None:
+    shared = {"explain"}  # what every dialect may use
     for module, found in TREE:
         if not module.startswith("gateway.dialects."):
             continue
@@ -159,7 +160,7 @@ def test_dialects_do_not_know_each_other() -> None:
         for name in found:
             parts = name.split(".")
             if parts[:2] == ["gateway", "dialects"] and len(parts) > 2:
-                assert parts[2] == own, f"{module} imports {name}"
+                assert parts[2] in {own, *shared}, f"{module} imports {name}"
 
 
 def test_the_list_of_the_shell_is_true() -> None:

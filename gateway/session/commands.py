@@ -131,12 +131,12 @@ class Commands:
         utterance.text(command.text, now_ms)
 
     def _configure_defaults(self, patch: SettingsPatch) -> None:
-        self._check_voice(patch.voice)
+        self._check_voice(patch.given.get("voice"))
         self._defaults = patch.over(self._defaults)
         self._confirm(None, self._defaults)
 
     def _configure(self, context_id: str, patch: SettingsPatch, now_ms: float) -> None:
-        self._check_voice(patch.voice)
+        self._check_voice(patch.given.get("voice"))
         utterance = self._roster.find(context_id)
         if utterance is None or utterance.over:
             utterance = self._open(context_id, patch.over(self._defaults), now_ms)

@@ -15,4 +15,4 @@ def segmenter_for(settings: ContextSettings) -> SegmenterLike:
         speakable=settings.speakable,
         normalize=settings.normalize,
     )
-    return Segmenter(policy, dict(settings.pronunciations))
+    return Segmenter(policy, settings.pronunciations)

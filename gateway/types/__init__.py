@@ -6,6 +6,7 @@ Positions on a context's time line are in samples at the context's output rate, 
 """
 
 from gateway.types.commands import (
+    MAX_ID_CHARS,
     Command,
     Configure,
     Duck,
@@ -96,6 +97,7 @@ __all__ = [
     "Interrupt",
     "Interrupted",
     "Limits",
+    "MAX_ID_CHARS",
     "OPUS_RATE_HZ",
     "Packet",
     "Playback",

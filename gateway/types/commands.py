@@ -1,72 +1,79 @@
-"""Commands: dialect -> session."""
+"""Commands: dialect -> session.
+
+The structs are the native protocol's messages as well; their ranges hold for what is decoded.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from gateway.types.settings import SettingsPatch
 
+MAX_ID_CHARS = 64
 
-@dataclass(frozen=True, slots=True)
-class Configure:
+ContextId = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS)]
+FlushId = int | Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS)]
+PositionMs = Annotated[float, Meta(ge=0)]
+
+
+class _Message(Struct, frozen=True, forbid_unknown_fields=True, tag=str.lower, tag_field="type"):
+    """A command that is a message of its own."""
+
+
+class Configure(Struct, frozen=True):
     """Settings for one context, or for all later ones when `context` is None. Repeatable."""
 
     context: str | None
     settings: SettingsPatch
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(_Message, frozen=True):
     """A piece of text, of any size, cut anywhere. Opens the context if it is new."""
 
-    context: str
+    context: ContextId
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(_Message, frozen=True):
     """Speak what is buffered now."""
 
-    context: str
-    flush_id: int | str | None = None
+    context: ContextId
+    flush_id: FlushId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(_Message, frozen=True):
     """No more text: speak the rest, then `Done`."""
 
-    context: str
+    context: ContextId
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(_Message, frozen=True):
     """Barge-in: stop one context, or all when None. `played_ms`: the client's playback position."""
 
-    context: str | None = None
-    played_ms: float | None = None
+    context: ContextId | None = None
+    played_ms: PositionMs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Duck:
+class Duck(_Message, frozen=True):
     """Tentative barge-in: lower the output to `gain` (0 pauses it)."""
 
-    context: str | None = None
-    gain: float = 0.0
+    context: ContextId | None = None
+    gain: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(_Message, frozen=True):
     """Take a duck back: go on from the sample where the output stopped."""
 
-    context: str | None = None
+    context: ContextId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Playback:
+class Playback(_Message, frozen=True):
     """The client's report: this much of the context has been heard."""
 
-    context: str
-    played_ms: float
+    context: ContextId
+    played_ms: PositionMs
 
 
 Command = Configure | Text | Flush | End | Interrupt | Duck | Resume | Playback

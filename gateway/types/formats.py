@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 
 class Codec(enum.Enum):
@@ -28,22 +31,46 @@ DEFAULT_RATE_HZ = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AudioFormat:
-    """The output of one context. Opus fields are ignored by the other codecs."""
+# Lowest and highest sample rate of each codec.
+RATES_HZ = {
+    Codec.OPUS: (OPUS_RATE_HZ, OPUS_RATE_HZ),
+    Codec.PCM_S16LE: (8_000, 48_000),
+    Codec.PCM_F32LE: (8_000, 48_000),
+    Codec.MULAW: (8_000, 8_000),
+    Codec.ALAW: (8_000, 8_000),
+}
+
+
+class AudioFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """The output of one context. Opus fields are ignored by the other codecs.
+
+    Ranges hold for what is decoded or converted; a sample rate that is not given is the codec's.
+    """
 
     codec: Codec = Codec.OPUS
-    sample_rate_hz: int = OPUS_RATE_HZ
-    frame_ms: int = 20
-    bitrate_bps: int = 48_000
-    complexity: int = 0
+    sample_rate_hz: Annotated[int, Meta(ge=1)] = 0
+    frame_ms: Literal[10, 20, 40, 60] = 20
+    bitrate_bps: Annotated[int, Meta(ge=6_000, le=256_000)] = 48_000
+    complexity: Annotated[int, Meta(ge=0, le=10)] = 0
     fec: bool = False
     dtx: bool = False
+
+    def __post_init__(self) -> None:
+        if self.sample_rate_hz == 0:
+            force_setattr(self, "sample_rate_hz", DEFAULT_RATE_HZ[self.codec])
 
     @property
     def frame_samples(self) -> int:
         """Samples of one full packet at the output rate."""
         return self.sample_rate_hz * self.frame_ms // 1000
+
+    def rate_mistake(self) -> str | None:
+        """What is wrong with the sample rate for this codec, if anything is."""
+        low, high = RATES_HZ[self.codec]
+        if low <= self.sample_rate_hz <= high:
+            return None
+        expected = str(low) if low == high else f"{low} to {high}"
+        return f"expected {expected} for {self.codec.value}, got {self.sample_rate_hz}"
 
 
 @dataclass(slots=True)  # not frozen: see `events.Audio`

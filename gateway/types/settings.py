@@ -3,70 +3,97 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gateway.types.formats import AudioFormat
 
+MAX_PRONUNCIATIONS = 200
+MAX_PRONUNCIATION_CHARS = 200
 
-@dataclass(frozen=True, slots=True)
-class SamplingSettings:
+
+class SamplingSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Mirrors `engine.api.Sampling`; None leaves the checkpoint's default."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSettings:
-    """Everything a context can be configured with. Times in ms, see PROTOCOL.md for ranges."""
+class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything a context can be configured with, and the only place that spells it.
+
+    The ranges hold for what is decoded or converted; dialects derive their messages from this
+    class, and a test holds the protocol's page against it. Times in ms.
+    """
 
     voice: str = "default"
-    format: AudioFormat = field(default_factory=AudioFormat)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    segment_mode: str = "sentence"  # or "clause"
-    max_buffer_delay_ms: int = 1500
+    format: AudioFormat = AudioFormat()
+    sampling: SamplingSettings = SamplingSettings()
+    segment_mode: Literal["sentence", "clause"] = "sentence"
+    max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=10_000)] = 1500
     speakable: bool = True
     normalize: bool = False
-    pronunciations: tuple[tuple[str, str], ...] = ()
-    speed: float = 1.0
-    lead_ms: int = 1500  # audio is sent at most this far ahead of playback; 0: as it is made
+    pronunciations: dict[str, str] = {}  # word -> respelling
+    speed: Annotated[float, Meta(ge=0.5, le=2.0)] = 1.0
+    # audio is sent at most this far ahead of playback; 0: as it is made
+    lead_ms: Annotated[int, Meta(ge=0, le=30_000)] = 1500
     words: bool = False
     preempt: bool = False  # opening the context interrupts every earlier one
     carry_prosody: bool = True  # go on in the tone of the context before, if the voice is the same
 
+    def mistake(self) -> str | None:
+        """What is wrong beyond the ranges of single fields, as `path: expected X, got Y`."""
+        if (mistake := self.format.rate_mistake()) is not None:
+            return f"format.sample_rate_hz: {mistake}"
+        if len(self.pronunciations) > MAX_PRONUNCIATIONS:
+            return (
+                f"pronunciations: expected at most {MAX_PRONUNCIATIONS} words,"
+                f" got {len(self.pronunciations)}"
+            )
+        for word, respelling in self.pronunciations.items():
+            if not word.strip():
+                return f"pronunciations: expected words that are not empty, got {word[:60]!r}"
+            if (longest := max(len(word), len(respelling))) > MAX_PRONUNCIATION_CHARS:
+                return (
+                    f"pronunciations.{word[:60]}: expected at most {MAX_PRONUNCIATION_CHARS}"
+                    f" characters, got {longest}"
+                )
+        return None
 
-@dataclass(frozen=True, slots=True)
+
 class SettingsPatch:
-    """Part of a `ContextSettings`: None leaves the setting as it is.
+    """Some fields of a `ContextSettings`, by name; the others, and those given as None, stay.
 
     Objects (`format`, `sampling`, `pronunciations`) are replaced whole, never merged field by
     field, so that sending the same `configure` twice changes nothing the second time.
     """
 
-    voice: str | None = None
-    format: AudioFormat | None = None
-    sampling: SamplingSettings | None = None
-    segment_mode: str | None = None
-    max_buffer_delay_ms: int | None = None
-    speakable: bool | None = None
-    normalize: bool | None = None
-    pronunciations: tuple[tuple[str, str], ...] | None = None
-    speed: float | None = None
-    lead_ms: int | None = None
-    words: bool | None = None
-    preempt: bool | None = None
-    carry_prosody: bool | None = None
+    __slots__ = ("given",)
+
+    def __init__(self, **given: Any) -> None:
+        unknown = given.keys() - set(ContextSettings.__struct_fields__)
+        if unknown:
+            raise TypeError(f"expected settings, got {', '.join(sorted(unknown))}")
+        self.given: Mapping[str, Any] = {k: v for k, v in given.items() if v is not None}
 
     def over(self, settings: ContextSettings) -> ContextSettings:
         """Return `settings` with what the patch names replaced."""
-        given = {
-            f.name: value
-            for f in dataclasses.fields(self)
-            if (value := getattr(self, f.name)) is not None
-        }
-        return dataclasses.replace(settings, **given)
+        return replace(settings, **self.given)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SettingsPatch) and self.given == other.given
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.given))
+
+    def __repr__(self) -> str:
+        return f"SettingsPatch({', '.join(f'{k}={v!r}' for k, v in self.given.items())})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ import heapq
 import itertools
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from gateway.session.session import Session
 from gateway.types import (
@@ -87,8 +89,7 @@ class Harness:
         )
         self.collect()
         if defaults is not None:
-            patch = {f.name: getattr(defaults, f.name) for f in fields(defaults)}
-            self.do(Configure(None, SettingsPatch(**patch)))
+            self.do(Configure(None, SettingsPatch(**msgspec.structs.asdict(defaults))))
 
     def _chain(self, audio_format: AudioFormat, speed: float) -> FakeChain:
         self.chains.append(self._make_chain(audio_format, speed))
@@ -197,4 +198,4 @@ class Harness:
 
 def settings(**changes: object) -> ContextSettings:
     """Settings for tests: PCM at the engine's rate."""
-    return replace(ContextSettings(format=PCM), **changes)  # type: ignore[arg-type]
+    return msgspec.structs.replace(ContextSettings(format=PCM), **changes)

@@ -110,15 +110,10 @@ def format_fields(audio_format: AudioFormat) -> dict[str, Any]:
 
 def settings_fields(settings: ContextSettings) -> dict[str, Any]:
     """The wire's `settings`: what `configure` takes, all of it."""
-    fields = {name: getattr(settings, name) for name in settings.__slots__}
-    sampling = settings.sampling
+    fields = msgspec.structs.asdict(settings)
+    sampling = msgspec.structs.asdict(settings.sampling)
     return {
         **fields,
         "format": format_fields(settings.format),
-        "sampling": {
-            name: value
-            for name in sampling.__slots__
-            if (value := getattr(sampling, name)) is not None
-        },
-        "pronunciations": dict(settings.pronunciations),
+        "sampling": {name: value for name, value in sampling.items() if value is not None},
     }

@@ -106,7 +106,7 @@ TYPES = "configure, text, flush, end, interrupt, duck, resume, playback"
         (
             '{"type":"configure","segment_mode":"word"}',
             InvalidValueError,
-            "segment_mode: expected one of sentence, clause, got 'word'",
+            "segment_mode: expected one of clause, sentence, got 'word'",
         ),
         ('{"type":"configure","speed":3}', InvalidValueError, "speed: expected 0.5 to 2.0, got 3"),
         (
@@ -190,7 +190,7 @@ def test_an_error_names_its_context(raw: str, context: str | None) -> None:
         ('{"type":"configure"}', Configure(None, SettingsPatch())),
         (
             '{"type":"configure","pronunciations":{"b":"x","a":"y"}}',
-            Configure(None, SettingsPatch(pronunciations=(("a", "y"), ("b", "x")))),
+            Configure(None, SettingsPatch(pronunciations={"a": "y", "b": "x"})),
         ),
         ('{"type":"text","context":"c","text":"\\ud83d\\ude42\\u0000"}', Text("c", "\U0001f642\0")),
     ],
@@ -205,7 +205,7 @@ def test_times_are_rounded_and_missing_ones_null() -> None:
 
 
 def test_settings_come_back_as_they_can_be_sent() -> None:
-    settings = ContextSettings(pronunciations=(("a", "b"),), speed=1.25)
+    settings = ContextSettings(pronunciations={"a": "b"}, speed=1.25)
     sent = json.loads(encode(Configured(None, settings)))
     assert sent["context"] is None
     again = decode(json.dumps({"type": "configure", **sent["settings"]}))

@@ -6,9 +6,9 @@ not run back, exactly one end for each context, and silence after it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -99,7 +99,9 @@ class Conversation(RuleBasedStateMachine):
 
     def give(self, command: Command) -> None:
         if command.context == LATEST:
-            command = replace(command, context=next(reversed(self.client.lives), "a"))
+            command = msgspec.structs.replace(
+                command, context=next(reversed(self.client.lives), "a")
+            )
         before = self.received(command)
         self.h.session.receive(command, self.h.now_ms)
         if isinstance(command, Text) and self.received(command) != before:
