@@ -51,6 +51,15 @@ class Config(BaseSettings):
     max_streams: int | None = Field(
         None, ge=1, le=4096, description="segments spoken at once; without one, 16"
     )
+    voice_names: Annotated[dict[str, str], NoDecode] = Field(
+        {},
+        description="other vendors' voices and who speaks for them: alloy=ada,21m00Tcm4TlvDq8ikWAM="
+        "rosa",
+    )
+    fallback_voice: str | None = Field(
+        None,
+        description="who speaks for a vendor's voice that nobody knows; without one, the first",
+    )
     foreign_text: Literal["transliterate", "refuse"] = Field(
         "transliterate",
         description="what a voice of one language does with other scripts: read their Latin "
@@ -103,6 +112,16 @@ class Config(BaseSettings):
         if isinstance(value, str):
             return frozenset(part for part in (p.strip() for p in value.split(",")) if part)
         return value
+
+    @field_validator("voice_names", mode="before")
+    @classmethod
+    def _pairs(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if wrong := next((name for name, sign, ours in pairs if not (sign and ours.strip())), None):
+            raise ValueError(f"expected NAME=VOICE pairs by commas, got {wrong!r}")
+        return {name.strip(): ours.strip() for name, _, ours in pairs}
 
     @field_validator("checkpoint", "voices")
     @classmethod

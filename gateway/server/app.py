@@ -10,14 +10,18 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from engine.api import SpeechEngine
 from gateway.config import Config
-from gateway.server.http import Pages, SpeechEndpoint
+from gateway.dialects import HttpRoute, SocketRoute
+from gateway.dialects import Route as DialectRoute
+from gateway.dialects.registry import ROUTES
+from gateway.server.http import LookupEndpoint, SpeechEndpoint
+from gateway.server.pages import Pages
 from gateway.server.service import Service
 from gateway.server.stream import serve_stream
 
@@ -61,9 +65,6 @@ def create_app(service: Service) -> Starlette:
         finally:
             await service.close()
 
-    async def stream(websocket: WebSocket) -> None:
-        await serve_stream(websocket, service)
-
     pages = Pages(service)
     origins = service.config.allowed_origins
     cors = Middleware(
@@ -74,9 +75,7 @@ def create_app(service: Service) -> Starlette:
     )
     return Starlette(
         routes=[
-            WebSocketRoute("/v1/stream", stream),
-            Route("/v1/audio/speech", SpeechEndpoint(service), methods=["POST"]),
-            Route("/v1/voices", pages.voices),
+            *(_served(route, service) for route in ROUTES),
             Route("/healthz", pages.healthz),
             Route("/readyz", pages.readyz),
             Route("/metrics", pages.metrics),
@@ -85,6 +84,19 @@ def create_app(service: Service) -> Starlette:
         middleware=[cors] if origins else [],
         lifespan=lifespan,
     )
+
+
+def _served(route: DialectRoute, service: Service) -> BaseRoute:
+    """A dialect's route, opened."""
+    if isinstance(route, SocketRoute):
+
+        async def stream(websocket: WebSocket) -> None:
+            await serve_stream(websocket, service, route)
+
+        return WebSocketRoute(route.path, stream)
+    if isinstance(route, HttpRoute):
+        return Route(route.path, SpeechEndpoint(service, route), methods=[route.method])
+    return Route(route.path, LookupEndpoint(service, route).answer)
 
 
 class PageFiles:

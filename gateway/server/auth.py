@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
-# A browser cannot set headers on a WebSocket; a subprotocol `bearer.KEY` is the usual way round.
-KEY_SUBPROTOCOL_PREFIX = "bearer."
-KEY_QUERY = "api_key"
+from gateway.dialects import Opening, Route
+
+# A browser cannot set headers on a WebSocket; subprotocols are the usual way round: `bearer.KEY`,
+# or `token` (in Deepgram's clients) and then KEY.
+_KEY_PREFIX, _KEY_MARKS = "bearer.", ("token", "bearer")
+_SCHEMES = ("bearer", "token")
 
 
-def bearer_key(authorization: str | None) -> str | None:
-    """The key of an `Authorization: Bearer` header."""
+def is_key_subprotocol(name: str) -> bool:
+    """Whether an offered subprotocol is no protocol but carries a key."""
+    return name.startswith(_KEY_PREFIX)
+
+
+def authorization_key(authorization: str | None) -> str | None:
+    """The key of an `Authorization: Bearer` (or `Token`) header."""
     scheme, _, key = (authorization or "").strip().partition(" ")
-    return key.strip() or None if scheme.lower() == "bearer" else None
+    return key.strip() or None if scheme.lower() in _SCHEMES else None
 
 
-def stream_key(
-    authorization: str | None, subprotocols: Iterable[str], query: Mapping[str, str]
-) -> str | None:
-    """The key of a WebSocket handshake: header, else subprotocol, else query."""
-    for name in subprotocols:
-        if name.startswith(KEY_SUBPROTOCOL_PREFIX):
-            return bearer_key(authorization) or name.removeprefix(KEY_SUBPROTOCOL_PREFIX)
-    return bearer_key(authorization) or query.get(KEY_QUERY)
+def offered_key(opening: Opening, route: Route) -> str | None:
+    """The key of a request: header, else subprotocol, else query, as far as the route takes it."""
+    headers = opening.headers
+    if (key := authorization_key(headers.get("authorization"))) is not None:
+        return key
+    for name in route.key_headers:
+        if given := headers.get(name, "").strip():
+            return given
+    return _subprotocol_key(opening.subprotocols) or next(
+        (opening.query[name] for name in route.key_queries if opening.query.get(name)), None
+    )
+
+
+def _subprotocol_key(offered: tuple[str, ...]) -> str | None:
+    for name in offered:
+        if name.startswith(_KEY_PREFIX):
+            return name.removeprefix(_KEY_PREFIX)
+    if len(offered) == 2 and offered[0].lower() in _KEY_MARKS:
+        return offered[1]
+    return None
 
 
 def origin_allowed(origin: str | None, host: str | None, allowed: Collection[str]) -> bool:

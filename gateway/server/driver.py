@@ -17,12 +17,11 @@ from engine.api import SpeechEngine
 from gateway.clock import clock_ms
 from gateway.engine_link.loop_slots import Turns
 from gateway.engine_link.port import EnginePort
-from gateway.errors import ClientError, TakenOverError
+from gateway.errors import ClientError, GatewayError, TakenOverError
 from gateway.server.metrics import Metrics
 from gateway.session.session import Session
 from gateway.types import (
     Abort,
-    Close,
     Command,
     Effect,
     EngineReport,
@@ -43,8 +42,8 @@ class Sink(Protocol):
         """Queue an event; never waits."""
         ...
 
-    def close(self, code: int, reason: str) -> None:
-        """Hang up after what is queued."""
+    def close(self, error: GatewayError) -> None:
+        """Hang up for this reason, after what is queued."""
         ...
 
 
@@ -99,7 +98,7 @@ class SessionDriver:
         old, self._sink = self._sink, sink
         self._waiting = False
         if old is not None:
-            old.close(TakenOverError.close_code, TakenOverError.code)
+            old.close(TakenOverError("another connection has resumed the session"))
 
     def serves(self, sink: Sink) -> bool:
         """Whether a connection is still the session's."""
@@ -118,15 +117,15 @@ class SessionDriver:
         self._waiting = not (self._over or self._session.closed)
         return self._waiting
 
-    def receive(self, command: Command) -> None:
-        """Obey a client's command."""
-        self._step(lambda now_ms: self._session.receive(command, now_ms))
+    def receive(self, *commands: Command) -> None:
+        """Obey the commands of one message of the client, several or none."""
+        self._step(lambda now_ms: self._session.receive(commands, now_ms))
 
     def refuse(self, error: ClientError) -> None:
         """Answer a message that was no command."""
         self._step(lambda now_ms: self._session.refuse(error))
         if error.close_code is not None and self._sink is not None:
-            self._sink.close(error.close_code, error.code)
+            self._sink.close(error)
 
     def set_writable(self, writable: bool) -> None:
         """The connection takes more, or does not."""
@@ -199,9 +198,6 @@ class SessionDriver:
                 self._port.abort(effect)
             case WarmVoice():
                 self._port.warm(effect)
-            case Close(code=code, reason=reason):
-                if self._sink is not None:
-                    self._sink.close(code, reason)
 
     def _send(self, *events: Event) -> None:
         for event in events:
@@ -237,7 +233,7 @@ class SessionDriver:
             self._timer.cancel()
         self._send(Failed(None, "internal", "internal error"))
         if self._sink is not None:
-            self._sink.close(1011, "internal error")
+            self._sink.close(GatewayError("internal error"))
         self._report_over()
 
     def _report_over(self) -> None:

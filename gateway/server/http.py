@@ -1,4 +1,4 @@
-"""`POST /v1/audio/speech`, the voices, health and metrics.
+"""Speech over HTTP, and the questions that need no session.
 
 Speech over HTTP runs the same `Session` as a WebSocket: one context, all its text at once, sent
 as it is made. The status line waits for the first sound, so what fails before it fails properly;
@@ -14,36 +14,27 @@ from collections.abc import Coroutine
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from gateway.audio.containers import file_format
 from gateway.config import Config
-from gateway.dialects import openai
+from gateway.dialects import Close, HttpAnswer, HttpDialect, HttpRoute, LookupRoute, Opening, Route
 from gateway.errors import (
-    ClientError,
     GatewayError,
     MessageTooLargeError,
     OverloadedError,
     UnauthorizedError,
 )
-from gateway.server.auth import bearer_key, origin_allowed
+from gateway.server.auth import offered_key, origin_allowed
 from gateway.server.driver import SessionDriver
-from gateway.server.metrics import Metrics
+from gateway.server.opening import opening_of
+from gateway.server.response_sink import ResponseSink
 from gateway.server.service import Service
-from gateway.server.speech_body import ReportedError, SpeechSink
 from gateway.server.transport import HANG_UP, HangUp
-from gateway.types import (
-    Configure,
-    End,
-    Limits,
-    SettingsPatch,
-    Text,
-)
+from gateway.types import Command, Limits
 
 log = logging.getLogger(__name__)
 
-_CONTEXT = "speech"
 _JSON_BYTES_PER_CHAR = 12  # an astral character as two \uXXXX escapes
 _OTHER_FIELDS_BYTES = 4096
 
@@ -51,61 +42,70 @@ _OTHER_FIELDS_BYTES = 4096
 class SpeechEndpoint:
     """The ASGI application of one route: streams with backpressure and sees the client go."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, route: HttpRoute) -> None:
         self._service = service
+        self._route = route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        opening = opening_of(request, self._service)
+        dialect = self._route.open(speech_opening(opening, self._service.config))
         try:
-            check_access(request, self._service.config)
-            call = await self._call(request)
-            await self._speak(call, request, send)
+            check_access(opening, self._route, self._service.config)
+            commands = dialect.decode(await self._body(request))
+            _ = self._service.info  # before the session: a wrong voice is not told of no engine
+            await self._speak(dialect, _only_commands(commands), request, send)
         except ClientDisconnect:
             return
         except GatewayError as error:
-            await error_response(error)(scope, receive, send)
+            await _response(dialect.refusal(error), error)(scope, receive, send)
 
-    async def _call(self, request: Request) -> openai.SpeechCall:
-        max_chars = self._service.config.max_speech_chars
-        max_bytes = max_chars * _JSON_BYTES_PER_CHAR + _OTHER_FIELDS_BYTES
+    async def _body(self, request: Request) -> bytes:
+        max_bytes = self._service.config.max_speech_chars * _JSON_BYTES_PER_CHAR
+        max_bytes += _OTHER_FIELDS_BYTES
         body = bytearray()
         async for piece in request.stream():
             body += piece
             if len(body) > max_bytes:
                 raise MessageTooLargeError(f"expected at most {max_bytes} bytes, got more")
-        return openai.parse(bytes(body), self._service.info.voices, max_chars)
+        return bytes(body)
 
-    async def _speak(self, call: openai.SpeechCall, request: Request, send: Send) -> None:
+    async def _speak(
+        self, dialect: HttpDialect, commands: list[Command], request: Request, send: Send
+    ) -> None:
         config = self._service.config
-        audio_format = file_format(
-            call.response_format, self._service.info.sample_rate_hz, openai.PCM_RATE_HZ
-        )
-        sink = SpeechSink(call, audio_format, config, self._service.metrics)
+        sink = ResponseSink(dialect, config, self._service.metrics)
         try:
-            async with self._service.session("openai", sink, _limits(config)) as driver:
-                await self._converse(call, sink, driver, request, send)
+            async with self._service.session(self._route.name, sink, _limits(config)) as driver:
+                await self._converse(commands, sink, driver, request, send)
         finally:
             sink.release()
 
     async def _converse(
         self,
-        call: openai.SpeechCall,
-        sink: SpeechSink,
+        commands: list[Command],
+        sink: ResponseSink,
         driver: SessionDriver,
         request: Request,
         send: Send,
     ) -> None:
         sink.driver = driver
-        patch = SettingsPatch(voice=call.voice, format=sink.format, speed=call.speed, lead_ms=0)
-        for command in (Configure(_CONTEXT, patch), Text(_CONTEXT, call.text), End(_CONTEXT)):
-            driver.receive(command)
-            if sink.error is not None:
-                raise sink.error
+        driver.begin()
+        driver.receive(*commands)
         hang_up: HangUp = request.scope["state"][HANG_UP]
         try:
-            await _unless_gone(request, _respond(call, sink, send, hang_up))
+            await _unless_gone(request, _respond(sink, send, hang_up))
         finally:
             sink.outbox.close(discard=True)
+
+
+def _only_commands(items: Any) -> list[Command]:
+    return [item for item in items if not isinstance(item, str | bytes | Close)]
+
+
+def speech_opening(opening: Opening, config: Config) -> Opening:
+    """The limits of a request are those of a text that comes whole."""
+    return dataclasses.replace(opening, limits=_limits(config))
 
 
 def _limits(config: Config) -> Limits:
@@ -118,23 +118,22 @@ def _limits(config: Config) -> Limits:
     )
 
 
-async def _respond(call: openai.SpeechCall, sink: SpeechSink, send: Send, hang_up: HangUp) -> None:
+async def _respond(sink: ResponseSink, send: Send, hang_up: HangUp) -> None:
     """Send the response. Raises the GatewayError that came before any sound."""
     piece = await sink.outbox.take()
     if piece is None and sink.error is not None:
         raise sink.error
-    media_type = "text/event-stream" if call.stream_format == "sse" else None
-    headers = [(b"content-type", (media_type or openai.MEDIA_TYPES[call.response_format]).encode())]
-    if piece is None:  # the file is complete, so its length is known
-        headers.append((b"content-length", str(len(sink.tail)).encode()))
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    headers = {"content-type": sink.dialect.media_type, **sink.dialect.headers}
+    if piece is None:
+        headers["content-length"] = "0"
+    head = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
     while piece is not None:
-        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        body = piece if isinstance(piece, bytes) else piece.encode()
+        await send({"type": "http.response.body", "body": body, "more_body": True})
         piece = await sink.outbox.take()
-    if sink.error is None:
-        await send({"type": "http.response.body", "body": sink.tail})
-    elif call.stream_format == "sse":
-        await send({"type": "http.response.body", "body": openai.sse_error(sink.error)})
+    if sink.error is None or sink.error_was_told:
+        await send({"type": "http.response.body", "body": b""})
     else:
         log.info("cutting a response short: %s", sink.error)
         hang_up(1011, sink.error.code)
@@ -159,55 +158,37 @@ async def _disconnect(request: Request) -> None:
         pass
 
 
-def check_access(request: Request, config: Config) -> None:
+def check_access(opening: Opening, route: Route, config: Config) -> None:
     """Raises UnauthorizedError."""
-    key = bearer_key(request.headers.get("authorization"))
+    key = offered_key(opening, route)
     if not config.accepts_key(key):
         got = "none" if key is None else "another one"
         raise UnauthorizedError(f"expected a valid API key, got {got}")
-    origin, host = request.headers.get("origin"), request.headers.get("host")
+    origin, host = opening.headers.get("origin"), opening.headers.get("host")
     if not origin_allowed(origin, host, config.allowed_origins):
         raise UnauthorizedError(f"expected a page of this host or an allowed one, got {origin}")
 
 
-def error_response(error: GatewayError) -> JSONResponse:
-    """An error in OpenAI's shape, with our code."""
-    # Messages of the session are made for the peer already; so is why there is no capacity.
-    message = str(error) if isinstance(error, (ReportedError, OverloadedError)) else None
-    headers = {"Retry-After": "1"} if error.http_status == OverloadedError.http_status else None
-    return JSONResponse(openai.error_body(error, message), error.http_status, headers)
+def _response(answer: HttpAnswer, error: GatewayError | None = None) -> Response:
+    headers = dict(answer.headers)
+    if error is not None and error.http_status == OverloadedError.http_status:
+        headers["Retry-After"] = "1"
+    return Response(answer.body, answer.status, headers, answer.media_type)
 
 
-class Pages:
-    """The small JSON and text endpoints."""
+class LookupEndpoint:
+    """One question: access is checked, the engine must be ready."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, route: LookupRoute) -> None:
         self._service = service
+        self._route = route
 
-    async def voices(self, request: Request) -> Response:
-        """`GET /v1/voices`."""
+    async def answer(self, request: Request) -> Response:
+        """The endpoint."""
+        opening = opening_of(request, self._service)
         try:
-            check_access(request, self._service.config)
-            names = self._service.info.voices
-        except (ClientError, OverloadedError) as error:
-            return error_response(error)
-        return JSONResponse({"voices": [{"id": name, "name": name} for name in names]})
-
-    async def healthz(self, request: Request) -> Response:
-        """`GET /healthz`: this process lives."""
-        return JSONResponse({"status": "ok"})
-
-    async def readyz(self, request: Request) -> Response:
-        """`GET /readyz`: the engine can speak now."""
-        stats = await self._service.stats()
-        body: dict[str, object] = {"status": self._service.stage.value}
-        if stats is None:
-            if body["status"] == "ready":
-                body["status"] = "engine does not answer"
-            return JSONResponse(body, 503, {"Retry-After": "1"})
-        return JSONResponse({**body, "running": stats.running, "free_slots": stats.free_slots})
-
-    async def metrics(self, request: Request) -> Response:
-        """`GET /metrics`, for Prometheus."""
-        body = self._service.metrics.render(await self._service.stats())
-        return Response(body, media_type=Metrics.content_type)
+            check_access(opening, self._route, self._service.config)
+            _ = self._service.info
+        except GatewayError as error:
+            return _response(self._route.refusal(error), error)
+        return _response(self._route.answer(opening))

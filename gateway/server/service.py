@@ -59,6 +59,11 @@ class Service:
         return self._info
 
     @property
+    def known_info(self) -> EngineInfo | None:
+        """What the engine is, once that is known."""
+        return self._info
+
+    @property
     def sessions(self) -> int:
         """Open sessions, and those that wait for their clients."""
         return len(self._sessions)

@@ -1,4 +1,4 @@
-"""`WS /v1/stream`: one WebSocket, one session, one write path.
+"""A dialect's WebSocket: one connection, one session, one write path.
 
 The reader decodes and obeys; it never waits for sound. The writer takes frames from the outbox and
 waits for the transport. A client that does not read first has its sound paused, then is no longer
@@ -8,33 +8,28 @@ read itself, and is at last hung up on; nobody else notices.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.config import Config
-from gateway.dialects import native
+from gateway.dialects import Close, Dialect, SocketRoute
 from gateway.errors import (
     ClientError,
     GatewayError,
-    InvalidValueError,
     OverloadedError,
-    ResumeExpiredError,
     SlowClientError,
     UnauthorizedError,
 )
-from gateway.server.auth import KEY_SUBPROTOCOL_PREFIX, origin_allowed, stream_key
+from gateway.server.auth import is_key_subprotocol, offered_key, origin_allowed
 from gateway.server.driver import SessionDriver
-from gateway.server.metrics import Metrics
-from gateway.server.outbox import Outbox
+from gateway.server.opening import opening_of
 from gateway.server.resumable import resumption_of
 from gateway.server.service import Service
+from gateway.server.sink import DialectSink
 from gateway.server.transport import HANG_UP, SEND_ALL, HangUp, SendAll
-from gateway.types import Event, Failed
-
-log = logging.getLogger(__name__)
+from gateway.types import Command, Failed
 
 # Close codes of a client that will not come back: it is done, or its page was left. One whose
 # network failed sends none, and one that closes without a code is not told apart from it.
@@ -44,107 +39,75 @@ _LEAVING_CODES = (1000, 1001)
 _BURST = 16
 
 
-class StreamSink:
-    """Events to frames to the outbox; hangs up on a client that does not read."""
+class StreamSink(DialectSink):
+    """Hangs up on a client that does not read."""
 
-    def __init__(self, config: Config, metrics: Metrics, hang_up: HangUp) -> None:
-        self.driver: SessionDriver | None = None
-        self.outbox: Outbox[str | bytes] = Outbox(
-            config.queue_high_water_bytes,
-            config.queue_max_bytes,
-            config.slow_client_timeout_ms / 1000,
-            self._on_writable,
-            self._on_slow_client,
-        )
-        self.closing: tuple[int, str] | None = None
-        self._metrics = metrics
-        self._hang_up = hang_up
+    def __init__(self, dialect: Dialect, websocket: WebSocket, service: Service) -> None:
+        super().__init__(dialect, service.config, service.metrics)
+        self._hang_up: HangUp = getattr(websocket.state, HANG_UP)
 
-    def send(self, event: Event) -> None:
-        """Queue an event's frame."""
-        self.outbox.put(native.encode(event))
-
-    def close(self, code: int, reason: str) -> None:
-        """Close the socket once everything queued has left."""
-        if self.closing is None:
-            self.closing = (code, reason)
-            self.outbox.close()
-
-    def _on_writable(self, writable: bool) -> None:
-        if self.driver is not None and self.driver.serves(self):
-            self.driver.set_writable(writable)
-
-    def _on_slow_client(self, error: SlowClientError) -> None:
-        log.info("hanging up: %s", error)
-        self._metrics.slow_clients_total.inc()
-        self.closing = (error.close_code or 1008, error.code)
-        self._hang_up(*self.closing)
+    def on_slow_client(self, error: SlowClientError) -> None:
+        """Do not wait for the close frame to be read."""
+        self.closing = self.dialect.closing(error)
+        self._hang_up(self.closing.code, self.closing.reason)
 
 
-async def serve_stream(websocket: WebSocket, service: Service) -> None:
+async def serve_stream(websocket: WebSocket, service: Service, route: SocketRoute) -> None:
     """Handle one WebSocket from handshake to close."""
-    if not await _handshake(websocket, service.config):
+    if not await _handshake(websocket, service.config, route):
         return
-    sink = StreamSink(service.config, service.metrics, getattr(websocket.state, HANG_UP))
+    opening = opening_of(websocket, service)
+    sink = StreamSink(route.open(opening), websocket, service)
     try:
-        _authorize(websocket, service.config)
-        resumption = resumption_of(websocket.query_params, _key(websocket))
-        async with service.session("native", sink, resumption=resumption) as driver:
+        key = offered_key(opening, route)
+        _authorize(key, service.config)
+        resumption = resumption_of(opening.query, key) if route.resumable else None
+        limits = route.limits(opening)
+        async with service.session(route.name, sink, limits, resumption) as driver:
             sink.driver = driver
             driver.begin(None if resumption is None else resumption.received)
-            await _converse(websocket, driver, sink, service.config)
-    except (OverloadedError, UnauthorizedError, ResumeExpiredError, InvalidValueError) as error:
+            await _converse(websocket, driver, sink)
+    except (OverloadedError, ClientError) as error:
         sink.send(Failed(None, error.code, str(error)))
-        sink.close(error.close_code or 1008, error.code)
+        sink.close(error)
         await _write(websocket, sink)
     finally:
-        sink.outbox.close(discard=True)
+        sink.release()
 
 
-async def _handshake(websocket: WebSocket, config: Config) -> bool:
+async def _handshake(websocket: WebSocket, config: Config, route: SocketRoute) -> bool:
     """Accept, or refuse with an HTTP status."""
     offered = websocket.scope["subprotocols"]
-    ours = native.SUBPROTOCOL in offered
+    ours = route.subprotocol in offered
     origin, host = websocket.headers.get("origin"), websocket.headers.get("host")
     if not origin_allowed(origin, host, config.allowed_origins):
         text = f"expected a page of this host or an allowed origin, got {origin!r}"
         await websocket.send_denial_response(PlainTextResponse(text, status_code=403))
         return False
-    if not ours and _protocols(offered):
-        text = f"expected the subprotocol {native.SUBPROTOCOL}, got {', '.join(offered)}"
+    if route.subprotocol is not None and not ours and _protocols(offered):
+        text = f"expected the subprotocol {route.subprotocol}, got {', '.join(offered)}"
         await websocket.send_denial_response(PlainTextResponse(text, status_code=400))
         return False
     try:
-        await websocket.accept(subprotocol=native.SUBPROTOCOL if ours else None)
+        await websocket.accept(subprotocol=route.subprotocol if ours else None)
     except WebSocketDisconnect:
         return False
     return True
 
 
 def _protocols(offered: Iterable[str]) -> list[str]:
-    return [name for name in offered if not name.startswith(KEY_SUBPROTOCOL_PREFIX)]
+    return [name for name in offered if not is_key_subprotocol(name)]
 
 
-def _key(websocket: WebSocket) -> str | None:
-    return stream_key(
-        websocket.headers.get("authorization"),
-        websocket.scope["subprotocols"],
-        websocket.query_params,
-    )
-
-
-def _authorize(websocket: WebSocket, config: Config) -> None:
-    key = _key(websocket)
+def _authorize(key: str | None, config: Config) -> None:
     if not config.accepts_key(key):
         got = "none" if key is None else "another one"
         raise UnauthorizedError(f"expected a valid API key, got {got}")
 
 
-async def _converse(
-    websocket: WebSocket, driver: SessionDriver, sink: StreamSink, config: Config
-) -> None:
+async def _converse(websocket: WebSocket, driver: SessionDriver, sink: StreamSink) -> None:
     """Read and write until either side is done with the other."""
-    reader = asyncio.create_task(_read(websocket, driver, sink, config.max_message_bytes))
+    reader = asyncio.create_task(_read(websocket, driver, sink))
     writer = asyncio.create_task(_write(websocket, sink))
     try:
         await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
@@ -156,9 +119,7 @@ async def _converse(
                 raise result
 
 
-async def _read(
-    websocket: WebSocket, driver: SessionDriver, sink: StreamSink, max_bytes: int
-) -> None:
+async def _read(websocket: WebSocket, driver: SessionDriver, sink: StreamSink) -> None:
     received = 0
     while True:
         message = await websocket.receive()
@@ -169,14 +130,26 @@ async def _read(
         if not driver.serves(sink):
             return
         raw = message.get("text")
-        try:
-            driver.receive(native.decode(message["bytes"] if raw is None else raw, max_bytes))
-        except ClientError as error:
-            driver.refuse(error)
+        _obey(message["bytes"] if raw is None else raw, driver, sink)
         received += 1
         if received % _BURST == 0:
             await asyncio.sleep(0)
         await sink.outbox.room_for_replies()
+
+
+def _obey(raw: str | bytes, driver: SessionDriver, sink: StreamSink) -> None:
+    """One message of the client."""
+    commands: list[Command] = []
+    try:
+        for item in sink.dialect.decode(raw):
+            if isinstance(item, str | bytes | Close):
+                sink.put(item)
+            else:
+                commands.append(item)
+    except ClientError as error:
+        driver.refuse(error)
+    else:
+        driver.receive(*commands)
 
 
 async def _write(websocket: WebSocket, sink: StreamSink) -> None:
@@ -187,6 +160,6 @@ async def _write(websocket: WebSocket, sink: StreamSink) -> None:
             if not await send_all(batch):
                 return
         if sink.closing is not None:
-            await websocket.close(*sink.closing)
+            await websocket.close(sink.closing.code, sink.closing.reason)
     except (WebSocketDisconnect, GatewayError):
         return

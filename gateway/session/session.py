@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 
 from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
 from gateway.session.commands import Commands
@@ -91,15 +92,20 @@ class Session:
     def __str__(self) -> str:
         return f"session {self.id} ({', '.join(str(u.context) for u in self._roster.queue)})"
 
-    def receive(self, command: Command, now_ms: float) -> None:
-        """Obey a command. What is wrong with it becomes a `Failed` event and changes nothing."""
+    def receive(self, commands: Sequence[Command], now_ms: float) -> None:
+        """Obey the commands of one message.
+
+        What is wrong with one becomes a `Failed` event, changes nothing, and ends the message.
+        """
         if self._closed:
             return
         self._hold.received += 1
-        try:
-            self._commands.obey(command, now_ms)
-        except ClientError as error:
-            self._emit(Send((Failed(command.context, error.code, str(error)),)))
+        for command in commands:
+            try:
+                self._commands.obey(command, now_ms)
+            except ClientError as error:
+                self._emit(Send((Failed(command.context, error.code, str(error)),)))
+                break
         self._settle(now_ms)
 
     def refuse(self, error: ClientError) -> None:

@@ -48,6 +48,8 @@ from gateway.types.formats import (
     AudioChain,
     AudioFormat,
     Codec,
+    Container,
+    FileFormat,
     Packet,
 )
 from gateway.types.reports import (
@@ -65,6 +67,7 @@ from gateway.types.settings import (
     SamplingSettings,
     SettingsPatch,
 )
+from gateway.types.voices import VoiceNames, plain_name
 
 __all__ = [
     "Abort",
@@ -77,6 +80,7 @@ __all__ = [
     "Command",
     "Configure",
     "Configured",
+    "Container",
     "ContextSettings",
     "DEFAULT_RATE_HZ",
     "Done",
@@ -88,6 +92,7 @@ __all__ = [
     "EngineReport",
     "Event",
     "Failed",
+    "FileFormat",
     "Finished",
     "Flush",
     "Flushed",
@@ -112,7 +117,9 @@ __all__ = [
     "Submit",
     "Text",
     "TextTokens",
+    "VoiceNames",
     "WarmVoice",
     "Word",
     "Words",
+    "plain_name",
 ]

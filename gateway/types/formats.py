@@ -73,6 +73,25 @@ class AudioFormat(Struct, frozen=True, forbid_unknown_fields=True):
         return f"expected {expected} for {self.codec.value}, got {self.sample_rate_hz}"
 
 
+class Container(enum.Enum):
+    """What a context's packets may be packed into, for clients that want a file."""
+
+    RAW = "raw"  # packets as they are
+    WAV = "wav"
+    OGG = "ogg"  # of Opus packets
+    MP3 = "mp3"
+    AAC = "aac"  # in ADTS
+    FLAC = "flac"
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A container, and the bit rate of those that compress; None: 96 kbit/s."""
+
+    container: Container = Container.RAW
+    bitrate_bps: int | None = None
+
+
 @dataclass(slots=True)  # not frozen: see `events.Audio`
 class Packet:
     """One encoded packet: `duration_samples` from `start_samples` on, at the output rate."""

@@ -100,7 +100,7 @@ class Harness:
     def do(self, command: Command) -> list[Event]:
         """Give a command now; return the events that follow at once."""
         before = len(self.sent)
-        self.session.receive(command, self.now_ms)
+        self.session.receive((command,), self.now_ms)
         self.collect()
         return [event for _, event in self.sent[before:]]
 

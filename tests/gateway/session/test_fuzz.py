@@ -103,7 +103,7 @@ class Conversation(RuleBasedStateMachine):
                 command, context=next(reversed(self.client.lives), "a")
             )
         before = self.received(command)
-        self.h.session.receive(command, self.h.now_ms)
+        self.h.session.receive((command,), self.h.now_ms)
         if isinstance(command, Text) and self.received(command) != before:
             life = self.client.lives.get(command.context) or self.client.open(command.context)
             life.text += command.text
