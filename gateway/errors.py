@@ -120,3 +120,25 @@ class EngineFailedError(GatewayError):
 
     code = "engine_failed"
     http_status = 502
+
+
+_OWN_MESSAGES = {
+    "overloaded": "no capacity for this segment now; retry later",
+    "engine_failed": "the engine could not speak this segment",
+}
+_INTERNAL_MESSAGE = "internal error"
+
+
+def family(root: type[GatewayError]) -> list[type[GatewayError]]:
+    """A class of errors and all below it."""
+    return [root, *(error for child in root.__subclasses__() for error in family(child))]
+
+
+CLIENT_CODES = frozenset(error.code for error in family(ClientError))
+
+
+def wire_message(code: str, message: str) -> str:
+    """Return `message` for an error of the peer, and a general one for our own."""
+    if code in CLIENT_CODES:
+        return message
+    return _OWN_MESSAGES.get(code, _INTERNAL_MESSAGE)

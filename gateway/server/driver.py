@@ -22,7 +22,6 @@ from gateway.server.metrics import Metrics
 from gateway.session.session import Session
 from gateway.types import (
     Abort,
-    Close,
     Command,
     Effect,
     EngineReport,
@@ -199,9 +198,6 @@ class SessionDriver:
                 self._port.abort(effect)
             case WarmVoice():
                 self._port.warm(effect)
-            case Close(code=code, reason=reason):
-                if self._sink is not None:
-                    self._sink.close(code, reason)
 
     def _send(self, *events: Event) -> None:
         for event in events:

@@ -5,23 +5,13 @@ from __future__ import annotations
 from gateway.audio.containers import file_writer
 from gateway.config import Config
 from gateway.dialects import openai
-from gateway.errors import EngineFailedError, GatewayError, SlowClientError
+from gateway.errors import EngineFailedError, GatewayError, SlowClientError, family
 from gateway.server.driver import SessionDriver
 from gateway.server.metrics import Metrics
 from gateway.server.outbox import Outbox
 from gateway.types import Audio, AudioFormat, Done, Event, Failed, Interrupted, Started
 
-
-def _all_statuses() -> dict[str, int]:
-    statuses, todo = {}, [GatewayError]
-    while todo:
-        error = todo.pop()
-        statuses[error.code] = error.http_status
-        todo += error.__subclasses__()
-    return statuses
-
-
-_STATUS = _all_statuses()
+_STATUS = {error.code: error.http_status for error in family(GatewayError)}
 
 
 class ReportedError(GatewayError):

@@ -42,11 +42,6 @@ class Commands:
         self._defaults = ContextSettings(voice=self._voices[0] if self._voices else "default")
         self._warmed: set[str] = set()
 
-    def set_voices(self, voices: tuple[str, ...]) -> None:
-        """The engine's voices have changed."""
-        self._voices = voices
-        self._warmed &= set(voices)
-
     def obey(self, command: Command, now_ms: float) -> None:
         """Do what is asked. Raises ClientError."""
         match command:

@@ -18,10 +18,11 @@ from gateway.session.hold import Hold, rewind
 from gateway.session.requests import Requests
 from gateway.session.roster import Roster
 from gateway.session.schedule import choose, choose_unsent
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     Abort,
     Aborted,
+    ChainFactory,
     Command,
     Effect,
     EngineFacts,
@@ -33,13 +34,12 @@ from gateway.types import (
     Hello,
     Limits,
     RequestFailed,
+    SegmenterFactory,
     Send,
     TextTokens,
 )
-from gateway.utterance.context import SegmenterFactory
 from gateway.utterance.faded_tail import Joint
 from gateway.utterance.history import Prosody
-from gateway.utterance.lines import ChainFactory
 from gateway.utterance.surroundings import Surroundings
 from gateway.utterance.utterance import Utterance
 from gateway.utterance.word_times import SpeechRate
@@ -166,10 +166,6 @@ class Session:
         """Whether the socket takes more. While it does not, nothing is encoded or sent."""
         self._writable = writable
         self._settle(now_ms)
-
-    def set_voices(self, voices: tuple[str, ...]) -> None:
-        """The engine's voices have changed."""
-        self._commands.set_voices(voices)
 
     def disconnected(self, now_ms: float) -> None:
         """The socket is gone: wait for the client, or stop all work. Idempotent."""

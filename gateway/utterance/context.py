@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from gateway.errors import ContextStateError
-from gateway.types import ContextSettings, SettingsPatch
+from gateway.types import (
+    ContextSettings,
+    SegmenterFactory,
+    SegmenterLike,
+    SegmentLike,
+    SettingsPatch,
+)
 
 
 class State(enum.Enum):
@@ -98,34 +103,6 @@ TRANSITIONS: dict[State, dict[Trigger, State]] = {
     },
 }
 
-
-class SegmentLike(Protocol):
-    """A `gateway.text.segment.Segment`: characters `start`..`end` of the text, and what to say."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def spoken(self) -> str: ...
-    @property
-    def pause_ms(self) -> float: ...
-    def raw_index(self, spoken_index: int) -> int: ...
-
-
-class SegmenterLike(Protocol):
-    """A `gateway.text.segment.Segmenter`, as the core sees it."""
-
-    def push(self, text: str, now_ms: float) -> Sequence[SegmentLike]: ...
-    def flush(self) -> Sequence[SegmentLike]: ...
-    def tick(self, now_ms: float) -> Sequence[SegmentLike]: ...
-    def next_deadline_ms(self) -> float | None: ...
-    def set_lead_ms(self, lead_ms: float) -> None: ...
-
-
-SegmenterFactory = Callable[[ContextSettings], SegmenterLike]
 
 # The segmenter and the encoder are made with these: fixed once text has come.
 _FIXED_BY_TEXT = (

@@ -7,25 +7,23 @@ conversation history of the next; the PCM of all of them runs through one audio 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.errors import EngineFailedError
 from gateway.types import (
     AudioChain,
     AudioFormat,
+    ChainFactory,
     EngineFacts,
     Finished,
     Frames,
     HistoryTurn,
     Limits,
+    SegmentLike,
     Word,
 )
 from gateway.utterance import word_times as words
-from gateway.utterance.context import SegmentLike
 from gateway.utterance.history import History, Prosody
-
-ChainFactory = Callable[[AudioFormat, float], AudioChain]
 
 
 @dataclass(slots=True)

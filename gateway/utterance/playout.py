@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import math
 
+MAX_PRIORITY = 100
+COMFORTABLE_LEAD_MS = 2000.0
+
 
 class Playout:
     """The sent, played and heard positions of one context.
@@ -108,3 +111,9 @@ class Playout:
     def _set_anchor(self, now_ms: float, position_ms: float) -> None:
         self._anchor = (now_ms, position_ms)
         self._previous = None
+
+
+def priority(lead_ms: float) -> int:
+    """How urgent sound is to a listener with so much lead: greater is more urgent."""
+    missing = 1.0 - min(max(lead_ms, 0.0) / COMFORTABLE_LEAD_MS, 1.0)
+    return round(MAX_PRIORITY * missing)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 
-from gateway.session.schedule import priority
 from gateway.types import (
     ContextSettings,
     Done,
@@ -26,7 +25,7 @@ from gateway.utterance.bargein import BargeIn
 from gateway.utterance.context import OVER, SPEAKING, Context, State, Trigger
 from gateway.utterance.egress import Egress, FlushMark
 from gateway.utterance.lines import Speech, is_wordless
-from gateway.utterance.playout import Playout
+from gateway.utterance.playout import Playout, priority
 from gateway.utterance.surroundings import Surroundings
 
 RETRY_MS = 100.0

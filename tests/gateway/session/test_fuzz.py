@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from gateway.audio import make_chain
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     AudioFormat,
     Codec,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.utterance.playout import Playout
+from gateway.utterance.playout import MAX_PRIORITY, Playout, priority
 
 
 def test_playback_starts_with_the_first_packet_and_stops_at_what_was_sent() -> None:
@@ -131,3 +131,9 @@ def test_sending_when_due_keeps_the_lead_within_its_target(
         now_ms = max(now_ms, playout.due_at_ms(20.0, target_ms)) + delay_ms
         playout.note_sent(playout.sent_ms + 20.0, now_ms)
         assert playout.lead_ms(now_ms) <= max(target_ms, 20.0) + 1e-6
+
+
+def test_a_smaller_lead_is_never_less_urgent() -> None:
+    urgencies = [priority(lead_ms) for lead_ms in range(-100, 4000, 50)]
+    assert urgencies == sorted(urgencies, reverse=True)
+    assert (urgencies[0], urgencies[-1]) == (MAX_PRIORITY, 0)
