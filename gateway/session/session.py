@@ -257,7 +257,7 @@ class Session:
         changed = not self._closed
         self._cut_short = False
         while changed:
-            self._roster.retire()
+            self._roster.retire(now_ms)
             changed = self._submit(now_ms)
             if self._sending and not self._cut_short:
                 changed = self._pump(now_ms) or changed

@@ -51,7 +51,10 @@ def frames_sent(speech: Speech, sent_ms: float) -> int:
 
 
 class BargeIn:
-    """Stops an utterance when made. `aborting`: the request that the engine must stop, if any."""
+    """Stops an utterance when made. `ends`: it was not over before.
+
+    `aborting`: the request that the engine must stop, if any.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class BargeIn:
         playout: Playout,
         now_ms: float,
         timeout_ms: float,
+        ends: bool,
     ) -> None:
         heard_ms = playout.heard_ms(now_ms)
         text = context.text
@@ -82,6 +86,7 @@ class BargeIn:
             sent_ms=playout.sent_ms,
             engine_confirmed=False,
             frames_wasted=wasted,
+            ended=ends,
         )
 
     def note_late(self, frames: int) -> None:

@@ -25,7 +25,9 @@ class Playout:
 
     def __init__(self, previous: Playout | None = None) -> None:
         self.sent_ms = 0.0
-        self._previous = previous
+        while previous is not None and previous._was_skipped:
+            previous = previous._previous
+        self._previous: Playout | None = previous
         self._first_sent_at_ms: float | None = None
         self._anchor: tuple[float, float] | None = None  # (time, position)
         self._reported_ms = 0.0
@@ -91,9 +93,10 @@ class Playout:
         return self._start_at_ms(-math.inf) + position_ms
 
     def end_at_ms(self) -> float:
-        """When everything sent so far will have been heard."""
+        """When everything sent so far will have been heard, and what is played before it."""
         if self._cut is not None:
-            return self._cut[0]
+            before_ms = -math.inf if self._previous is None else self._previous.end_at_ms()
+            return max(self._cut[0], before_ms)
         if self._anchor is not None:
             return self._anchor[0] + self.sent_ms - self._anchor[1]
         return self._start_at_ms(-math.inf) + self.sent_ms
@@ -102,6 +105,11 @@ class Playout:
         """All was sent: forget the context before this one, so that no chain of them builds up."""
         if self._anchor is None:
             self._set_anchor(self._start_at_ms(now_ms), 0.0)
+
+    @property
+    def _was_skipped(self) -> bool:
+        """It was cut before the listener came to it: whoever follows waits for the one before."""
+        return self._cut is not None and self._previous is not None
 
     def _start_at_ms(self, now_ms: float) -> float:
         """When playback starts: after the first packet, and after the context before."""

@@ -104,9 +104,9 @@ class Conversation(RuleBasedStateMachine):
             )
         before = self.received(command)
         self.h.session.receive(command, self.h.now_ms)
-        if isinstance(command, Text) and self.received(command) != before:
+        if isinstance(command, Text | End) and self.received(command) != before:
             life = self.client.lives.get(command.context) or self.client.open(command.context)
-            life.text += command.text
+            life.text += command.text if isinstance(command, Text) else ""
         self.h.collect()
         self.look()
 

@@ -199,6 +199,51 @@ def test_all_at_once() -> None:
     assert interrupted(h, "c2").heard_text == ""
 
 
+def test_one_that_failed_and_is_still_heard_is_stopped_too_and_gets_the_position() -> None:
+    h = Harness(
+        FakeEngine(failures={"How are you today. ": "engine_failed"}, fail_after=5),
+        defaults=settings(lead_ms=0),
+    )
+    speak(h, "Hello there. How are you today. ", "c1")
+    h.run(150)
+    assert h.events(Failed, "c1")
+    speak(h, LONG, "c2")
+    h.run(50)
+    assert h.audio("c2")
+    h.do(Interrupt(played_ms=130.0))
+    h.run()
+    assert interrupted(h, "c1").heard_ms == 130.0 and interrupted(h, "c2").heard_ms == 0.0
+    assert interrupted(h, "c1").heard_text == "Hello "
+
+
+def test_the_position_is_not_that_of_one_which_is_being_stopped_already() -> None:
+    h = running(abort_delay_ms=None, frame_delay_ms=20.0)
+    speak(h, LONG, "c2")
+    h.do(Interrupt("c1"))
+    h.run(100)
+    assert h.audio("c2")
+    h.do(Interrupt(played_ms=20.0))
+    h.run()
+    assert interrupted(h, "c2").heard_ms == 20.0
+
+
+@pytest.mark.parametrize("queued", [1, 3])
+def test_one_that_is_cut_in_the_queue_does_not_start_the_next_ones_clock(queued: int) -> None:
+    h = Harness(FakeEngine(frame_delay_ms=0.0), defaults=settings(lead_ms=0))
+    speak(h, "A sentence of ten seconds. " * 20, "c1")
+    h.run(1000)
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and done.audio_ms > 10_000.0
+    for i in range(queued):
+        h.do(Text(f"q{i}", "Hi"))
+    for i in range(queued):
+        h.do(Interrupt(f"q{i}"))
+    speak(h, LONG, "last")
+    h.run(3000)
+    h.do(Interrupt("last"))
+    assert interrupted(h, "last").heard_ms == 0.0 and interrupted(h, "last").sent_ms > 0.0
+
+
 def test_the_utterance_behind_goes_on() -> None:
     h = running()
     speak(h, LONG, "c2")
