@@ -132,6 +132,7 @@ class Context:
         self.received_chars = 0
         self.taken_chars = 0  # up to the end of the last segment that left `pending`
         self.segments_cut = 0
+        self.text_dropped = False  # some of it will never be spoken
         self.touched_at_ms = now_ms
         self.text_since_ms: float | None = None  # when the first segment was ready
         self._segmenters = segmenters
@@ -239,6 +240,7 @@ class Context:
     def drop_text(self) -> None:
         """Nothing that waits will be spoken."""
         self.pending.clear()
+        self.text_dropped = True
         self.taken_chars = self.received_chars
         self._segmenter = None
 
