@@ -235,10 +235,15 @@ class Chain:
         return self.pull_some(faded_end // self._frame_samples + 1)
 
     def set_gain(self, gain: float) -> None:
-        """Ramp the output gain without a click, starting with the next packet."""
+        """Ramp the output gain without a click, starting with the next packet.
+
+        Before the first packet there is nothing to ramp from.
+        """
         if not 0.0 <= gain <= 1.0:
             raise ValueError(f"gain: expected 0.0 to 1.0, got {gain}")
         self._target_gain = gain
+        if not self._position:
+            self._gain = gain
 
     def _line_to_output(self, position: int) -> int:
         return scale_position(position, self._engine_hz, self._out_hz)

@@ -59,11 +59,12 @@ class Metrics:
         elif isinstance(event, Done):
             self._done(event)
         elif isinstance(event, Interrupted):
-            self.contexts_total.labels("interrupted").inc()
-            self.frames_wasted_total.inc(event.frames_wasted)
+            if event.ended:
+                self.contexts_total.labels("interrupted").inc()
+                self.frames_wasted_total.inc(event.frames_wasted)
         elif isinstance(event, Failed):
             self.errors_total.labels(event.code).inc()
-            if event.code in ("engine_failed", "internal"):
+            if event.ended:
                 self.contexts_total.labels("failed").inc()
 
     def _done(self, event: Done) -> None:

@@ -16,11 +16,13 @@ from gateway.types import (
     Configured,
     ContextSettings,
     Duck,
+    Ducked,
     End,
     Flush,
     Interrupt,
     Playback,
     Resume,
+    Resumed,
     Send,
     SettingsPatch,
     Text,
@@ -42,11 +44,6 @@ class Commands:
         self._defaults = ContextSettings(voice=self._voices[0] if self._voices else "default")
         self._warmed: set[str] = set()
 
-    def set_voices(self, voices: tuple[str, ...]) -> None:
-        """The engine's voices have changed."""
-        self._voices = voices
-        self._warmed &= set(voices)
-
     def obey(self, command: Command, now_ms: float) -> None:
         """Do what is asked. Raises ClientError."""
         match command:
@@ -63,26 +60,33 @@ class Commands:
                     self._address(utterance, command, now_ms)
             case Playback():
                 self._playback(command, now_ms)
-            case _:
-                self._address(self._find(command.context), command, now_ms)
+            case End() if self._is_new(command.context):
+                self._roster.check_room(self._defaults.preempt)
+                utterance = self._open(command.context, self._defaults, now_ms)
+                self._address(utterance, command, now_ms)
+            case Flush() | Duck() | Resume() | Interrupt() | End():
+                assert command.context is not None
+                if self._roster.is_forgotten(command.context):
+                    self._address_forgotten(command, command.context)
+                else:
+                    self._address(self._find(command.context), command, now_ms)
 
     def interrupt_all(self, played_ms: float | None, now_ms: float) -> None:
-        """Stop everything that is not over, or that is over and still heard."""
-        audible = [
-            u
-            for u in self._roster.over()
-            if u.context.state is State.DONE and u.playout.end_at_ms() > now_ms
-        ]
-        for utterance in (*audible, *self._roster.queue):
-            self.interrupt(utterance, played_ms, now_ms)
-            played_ms = None  # it is about the first one: that is being heard
+        """Stop everything that is not over, or that is over and still heard.
+
+        `played_ms` is about the first of them in order of playing: that one is being heard.
+        """
+        for utterance in (*self._roster.audible(now_ms), *self._roster.queue):
+            if utterance.context.state is not State.INTERRUPTING:
+                self.interrupt(utterance, played_ms, now_ms)
+                played_ms = None
 
     def interrupt(self, utterance: Utterance, played_ms: float | None, now_ms: float) -> None:
         """Stop one utterance."""
         request_id = utterance.interrupt(played_ms, now_ms)
         if request_id is not None:
             self._requests.drop(request_id)
-        self._roster.note_interrupted(utterance)
+        self._roster.note_interrupted(utterance.id, utterance.generation)
 
     def _find(self, context_id: str | None) -> Utterance:
         utterance = self._roster.find(context_id) if context_id is not None else None
@@ -105,6 +109,23 @@ class Commands:
             case Resume():
                 utterance.resume(now_ms)
 
+    def _address_forgotten(self, command: Command, context_id: str) -> None:
+        """A command for an utterance that was over long ago."""
+        answer = self._roster.final_answer(context_id)
+        match command:
+            case Flush():
+                raise _over_error(context_id)
+            case Interrupt():
+                self._roster.note_interrupted(context_id, answer.generation)
+                self._around.emit(Send((answer,)))
+            case Duck():
+                self._around.emit(Send((Ducked(context_id, answer.sent_ms),)))
+            case Resume():
+                self._around.emit(Send((Resumed(context_id, answer.sent_ms),)))
+
+    def _is_new(self, context_id: str) -> bool:
+        return self._roster.find(context_id) is None and not self._roster.is_forgotten(context_id)
+
     def _playback(self, command: Playback, now_ms: float) -> None:
         """Reports go on after the end; one for a forgotten context is no news."""
         if not self._roster.is_forgotten(command.context):
@@ -117,10 +138,7 @@ class Commands:
             utterance.context.check_text()
             received = utterance.context.received_chars
         elif self._roster.is_forgotten(command.context):
-            raise ContextStateError(
-                f"context: expected one that is not over, got {command.context};"
-                " configure opens it anew"
-            )
+            raise _over_error(command.context)
         else:
             self._roster.check_room(self._defaults.preempt)
         buffered = sum(u.context.buffered_chars for u in self._roster.queue)
@@ -160,7 +178,7 @@ class Commands:
         self._roster.check_room(settings.preempt)
         if settings.preempt:
             self.interrupt_all(None, now_ms)
-            self._roster.retire()
+            self._roster.retire(now_ms)
         utterance = Utterance(
             context_id,
             settings,
@@ -171,3 +189,9 @@ class Commands:
         )
         self._roster.add(utterance)
         return utterance
+
+
+def _over_error(context_id: str) -> ContextStateError:
+    return ContextStateError(
+        f"context: expected one that is not over, got {context_id}; configure opens it anew"
+    )

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.errors import GatewayError
-from gateway.session.wire_errors import wire_message
+from gateway.errors import GatewayError, wire_message
 from gateway.types import Abort, Aborted, Effect, Finished, Frames, TextTokens
 from gateway.utterance.context import State
 from gateway.utterance.utterance import Utterance

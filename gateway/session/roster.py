@@ -1,8 +1,9 @@
 """The utterances of one session: who is in the queue, who is over, which ids are spent.
 
-An utterance that is over is kept for a while, because the listener may still be hearing it: an
-interrupt then has an answer. Ids are remembered longer, because an LLM's late tokens for an
-interrupted utterance must not open it again.
+An utterance that is over is kept for a while, because the listener may still be hearing it: how an
+interrupt is answered depends on when it comes. Of older ones that answer is kept, which has become
+final. Ids are remembered longest, because an LLM's late tokens for an interrupted utterance must
+not open it again.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from gateway.errors import LimitExceededError
+from gateway.types import Interrupted
 from gateway.utterance.context import State
 from gateway.utterance.playout import Playout
 from gateway.utterance.utterance import Utterance
 
 KEPT_OVER = 8
+KEPT_AUDIBLE = 64  # while the listener has not heard them
+KEPT_ANSWER_CHARS = 100_000  # in all final answers together
 REMEMBERED_IDS = 4096
 LEAVING_FACTOR = 4
 
@@ -26,6 +30,8 @@ class Roster:
         self.queue: list[Utterance] = []
         self._max = max_contexts
         self._over: OrderedDict[str, Utterance] = OrderedDict()
+        self._answers: OrderedDict[str, Interrupted] = OrderedDict()  # the final ones
+        self._answer_chars = 0
         self._spent: OrderedDict[str, int] = OrderedDict()  # id -> generation of a new life
         self._last_playout: Playout | None = None
 
@@ -37,13 +43,26 @@ class Roster:
         return self._over.get(context_id)
 
     def is_forgotten(self, context_id: str) -> bool:
-        """An utterance of this id has been, and only its id is remembered."""
+        """An utterance of this id has been, and is kept no more."""
         return context_id in self._spent and context_id not in self._over
+
+    def final_answer(self, context_id: str) -> Interrupted:
+        """What an interrupt of a forgotten utterance is answered with.
+
+        Without its texts and times where even these are forgotten.
+        """
+        answer = self._answers.get(context_id)
+        if answer is not None:
+            return answer
+        generation = max(self._spent[context_id] - 1, 0)
+        return Interrupted(context_id, generation, "", "", 0.0, 0.0, True, 0, ended=False)
 
     def clear(self) -> None:
         """The session is over."""
         self.queue.clear()
         self._over.clear()
+        self._answers.clear()
+        self._answer_chars = 0
 
     def generation(self, context_id: str) -> int:
         """How often the id was interrupted so far."""
@@ -57,6 +76,10 @@ class Roster:
     def over(self) -> list[Utterance]:
         """Those that are over and not forgotten, oldest first."""
         return list(self._over.values())
+
+    def audible(self, now_ms: float) -> list[Utterance]:
+        """Those that are over, and whose sound was sent and has not all been heard yet."""
+        return [utterance for utterance in self._over.values() if _is_audible(utterance, now_ms)]
 
     def check_room(self, preempting: bool = False) -> None:
         """Raises LimitExceededError when no more utterances may be open.
@@ -73,9 +96,10 @@ class Roster:
         """Put a new utterance at the end of the queue, when there is room."""
         self._over.pop(utterance.id, None)
         self._spent.pop(utterance.id, None)
+        self._drop_answer(utterance.id)
         self.queue.append(utterance)
 
-    def retire(self) -> None:
+    def retire(self, now_ms: float) -> None:
         """Take those that are over out of the queue."""
         if not any(utterance.over for utterance in self.queue):
             return
@@ -87,15 +111,30 @@ class Roster:
             self._spent[utterance.id] = utterance.generation + interrupted
             self._last_playout = utterance.playout
         self.queue = [utterance for utterance in self.queue if not utterance.over]
-        while len(self._over) > KEPT_OVER:
-            self._over.popitem(last=False)
-        while len(self._spent) > REMEMBERED_IDS:
-            self._spent.popitem(last=False)
+        self._forget(now_ms)
 
-    def note_interrupted(self, utterance: Utterance) -> None:
+    def _forget(self, now_ms: float) -> None:
+        while len(self._over) > KEPT_OVER:
+            oldest = next(iter(self._over.values()))
+            if _is_audible(oldest, now_ms) and len(self._over) <= KEPT_AUDIBLE:
+                break
+            self._over.popitem(last=False)
+            answer = self._answers[oldest.id] = oldest.last_answer(now_ms)
+            self._answer_chars += _text_chars(answer)
+        while self._answer_chars > KEPT_ANSWER_CHARS:
+            self._drop_answer(next(iter(self._answers)))
+        while len(self._spent) > REMEMBERED_IDS:
+            context_id, _ = self._spent.popitem(last=False)
+            self._drop_answer(context_id)
+
+    def _drop_answer(self, context_id: str) -> None:
+        if (answer := self._answers.pop(context_id, None)) is not None:
+            self._answer_chars -= _text_chars(answer)
+
+    def note_interrupted(self, context_id: str, generation: int) -> None:
         """An utterance that was already over has been interrupted: its id's next life is newer."""
-        if utterance.id in self._over:
-            self._spent[utterance.id] = utterance.generation + 1
+        if context_id in self._spent:
+            self._spent[context_id] = generation + 1
 
     def check_integrity(self) -> None:
         """For tests: nobody is in two places, and nothing over is held in the queue."""
@@ -105,3 +144,18 @@ class Roster:
         assert not set(ids) & set(self._over)
         assert all(utterance.over for utterance in self._over.values())
         assert set(self._over) <= set(self._spent)
+        assert len(self._over) <= KEPT_AUDIBLE
+        assert set(self._answers) <= set(self._spent) - set(self._over)
+        chars = sum(map(_text_chars, self._answers.values()))
+        assert self._answer_chars == chars <= KEPT_ANSWER_CHARS
+
+
+def _is_audible(utterance: Utterance, now_ms: float) -> bool:
+    playout = utterance.playout
+    if utterance.context.state is State.INTERRUPTED or not playout.sent_ms:
+        return False
+    return playout.end_at_ms() > now_ms
+
+
+def _text_chars(answer: Interrupted) -> int:
+    return len(answer.heard_text) + len(answer.unspoken_text)

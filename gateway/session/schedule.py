@@ -1,4 +1,4 @@
-"""Which segment the engine gets next, and how urgent it is.
+"""Which segment the engine gets next.
 
 Theory of operation. Contexts are played in the order of their opening, and inside a context lines
 are made one after another. Work goes `look_ahead` lines beyond what is leaving: a segment is
@@ -11,9 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
-
-MAX_PRIORITY = 100
-COMFORTABLE_LEAD_MS = 2000.0
 
 
 class Speaker(Protocol):
@@ -62,9 +59,3 @@ def choose_unsent(speakers: Sequence[SpeakerT], now_ms: float) -> SpeakerT | Non
         if speaker.has_pending:
             return speaker
     return None
-
-
-def priority(lead_ms: float) -> int:
-    """Greater is more urgent: a listener about to run dry goes first."""
-    missing = 1.0 - min(max(lead_ms, 0.0) / COMFORTABLE_LEAD_MS, 1.0)
-    return round(MAX_PRIORITY * missing)

@@ -19,10 +19,11 @@ from gateway.session.hold import Hold, rewind
 from gateway.session.requests import Requests
 from gateway.session.roster import Roster
 from gateway.session.schedule import choose, choose_unsent
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     Abort,
     Aborted,
+    ChainFactory,
     Command,
     Effect,
     EngineFacts,
@@ -34,13 +35,12 @@ from gateway.types import (
     Hello,
     Limits,
     RequestFailed,
+    SegmenterFactory,
     Send,
     TextTokens,
 )
-from gateway.utterance.context import SegmenterFactory
 from gateway.utterance.faded_tail import Joint
 from gateway.utterance.history import Prosody
-from gateway.utterance.lines import ChainFactory
 from gateway.utterance.surroundings import Surroundings
 from gateway.utterance.utterance import Utterance
 from gateway.utterance.word_times import SpeechRate
@@ -173,10 +173,6 @@ class Session:
         self._writable = writable
         self._settle(now_ms)
 
-    def set_voices(self, voices: tuple[str, ...]) -> None:
-        """The engine's voices have changed."""
-        self._commands.set_voices(voices)
-
     def disconnected(self, now_ms: float) -> None:
         """The socket is gone: wait for the client, or stop all work. Idempotent."""
         if self._closed or self._hold.begin(now_ms):
@@ -267,7 +263,7 @@ class Session:
         changed = not self._closed
         self._cut_short = False
         while changed:
-            self._roster.retire()
+            self._roster.retire(now_ms)
             changed = self._submit(now_ms)
             if self._sending and not self._cut_short:
                 changed = self._pump(now_ms) or changed

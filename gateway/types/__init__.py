@@ -19,7 +19,6 @@ from gateway.types.commands import (
 )
 from gateway.types.effects import (
     Abort,
-    Close,
     Effect,
     HistoryTurn,
     Send,
@@ -60,6 +59,12 @@ from gateway.types.reports import (
     RequestFailed,
     TextTokens,
 )
+from gateway.types.segments import (
+    ChainFactory,
+    SegmenterFactory,
+    SegmenterLike,
+    SegmentLike,
+)
 from gateway.types.settings import (
     ContextSettings,
     EngineFacts,
@@ -75,7 +80,7 @@ __all__ = [
     "Audio",
     "AudioChain",
     "AudioFormat",
-    "Close",
+    "ChainFactory",
     "Codec",
     "Command",
     "Configure",
@@ -110,7 +115,10 @@ __all__ = [
     "Resume",
     "Resumed",
     "SamplingSettings",
+    "SegmentLike",
     "SegmentStarted",
+    "SegmenterFactory",
+    "SegmenterLike",
     "Send",
     "SettingsPatch",
     "Started",

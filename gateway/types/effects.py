@@ -53,12 +53,4 @@ class Send:
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
-    """Close the socket."""
-
-    code: int
-    reason: str
-
-
-Effect = Submit | Abort | WarmVoice | Send | Close
+Effect = Submit | Abort | WarmVoice | Send

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.types.formats import AudioFormat
 from gateway.types.settings import ContextSettings
@@ -123,7 +123,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The answer to `Interrupt`: after it, not one frame of the context follows."""
+    """The answer to `Interrupt`: after it, not one frame of the context follows.
+
+    `ended` (ours, not the client's): it ended the context, which was not over and is told once.
+    """
 
     context: str
     generation: int
@@ -133,6 +136,7 @@ class Interrupted:
     sent_ms: float
     engine_confirmed: bool
     frames_wasted: int
+    ended: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +157,15 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An error, of a context or of the whole session (`context` None)."""
+    """An error, of a context or of the whole session (`context` None).
+
+    `ended` (ours, not the client's): it ended the context.
+    """
 
     context: str | None
     code: str
     message: str
+    ended: bool = field(default=False, compare=False)
 
 
 Event = (

@@ -6,36 +6,44 @@ engine has confirmed the abort, or has had its time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from gateway.types import Interrupted, Word
+from gateway.types import Interrupted
 from gateway.utterance.context import Context
 from gateway.utterance.egress import Egress
-from gateway.utterance.lines import Speech
+from gateway.utterance.lines import Line, Speech
 from gateway.utterance.playout import Playout
 
 
 def split_heard(speech: Speech, context: Context, heard_ms: float) -> int:
     """Return the position in the context's text that divides what was heard from what was not.
 
-    A word counts as heard when half of it was. The space after a heard word belongs to it.
+    A word counts as heard when half of it was, and so does a line without words, a laugh say. The
+    space after a heard word belongs to it. What was never made was never heard.
     """
     heard_any = False
     at = 0
     for line in speech.lines:
-        for word in speech.times(line) or ():
-            if not _was_heard(word, heard_ms):
-                return word.start if heard_any else 0
+        for start, start_ms, end_ms in _places(speech, line):
+            if (start_ms + end_ms) / 2.0 > heard_ms:
+                return start if heard_any else 0
             heard_any = True
+        at = line.segment.end
         if not line.complete:
             return at
-        at = line.segment.end
     all_made = speech.making is None and not context.buffered_chars and context.text_complete
-    return context.received_chars if all_made and heard_any else at
+    whole = all_made and heard_any and not context.text_dropped
+    return context.received_chars if whole else at
 
 
-def _was_heard(word: Word, heard_ms: float) -> bool:
-    return (word.start_ms + word.end_ms) / 2.0 <= heard_ms
+def _places(speech: Speech, line: Line) -> Iterator[tuple[int, float, float]]:
+    """Where in the text, from when until when, each of a line's words is spoken."""
+    timed = speech.times(line)
+    if timed:
+        yield from ((word.start, word.start_ms, word.end_ms) for word in timed)
+    else:
+        yield line.segment.start, *speech.extent_ms(line)
 
 
 def frames_sent(speech: Speech, sent_ms: float) -> int:
@@ -51,7 +59,10 @@ def frames_sent(speech: Speech, sent_ms: float) -> int:
 
 
 class BargeIn:
-    """Stops an utterance when made. `aborting`: the request that the engine must stop, if any."""
+    """Stops an utterance when made. `ends`: it was not over before.
+
+    `aborting`: the request that the engine must stop, if any.
+    """
 
     def __init__(
         self,
@@ -61,6 +72,7 @@ class BargeIn:
         playout: Playout,
         now_ms: float,
         timeout_ms: float,
+        ends: bool,
     ) -> None:
         heard_ms = playout.heard_ms(now_ms)
         text = context.text
@@ -82,6 +94,7 @@ class BargeIn:
             sent_ms=playout.sent_ms,
             engine_confirmed=False,
             frames_wasted=wasted,
+            ended=ends,
         )
 
     def note_late(self, frames: int) -> None:

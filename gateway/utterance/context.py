@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from gateway.errors import ContextStateError
-from gateway.types import ContextSettings, SettingsPatch
+from gateway.types import (
+    ContextSettings,
+    SegmenterFactory,
+    SegmenterLike,
+    SegmentLike,
+    SettingsPatch,
+)
 
 
 class State(enum.Enum):
@@ -99,34 +104,6 @@ TRANSITIONS: dict[State, dict[Trigger, State]] = {
 }
 
 
-class SegmentLike(Protocol):
-    """A `gateway.text.segment.Segment`: characters `start`..`end` of the text, and what to say."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def spoken(self) -> str: ...
-    @property
-    def pause_ms(self) -> float: ...
-    def raw_index(self, spoken_index: int) -> int: ...
-
-
-class SegmenterLike(Protocol):
-    """A `gateway.text.segment.Segmenter`, as the core sees it."""
-
-    def push(self, text: str, now_ms: float) -> Sequence[SegmentLike]: ...
-    def flush(self) -> Sequence[SegmentLike]: ...
-    def tick(self, now_ms: float) -> Sequence[SegmentLike]: ...
-    def next_deadline_ms(self) -> float | None: ...
-    def set_lead_ms(self, lead_ms: float) -> None: ...
-
-
-SegmenterFactory = Callable[[ContextSettings], SegmenterLike]
-
 # The segmenter and the encoder are made with these: fixed once text has come.
 _FIXED_BY_TEXT = (
     "format",
@@ -155,6 +132,7 @@ class Context:
         self.received_chars = 0
         self.taken_chars = 0  # up to the end of the last segment that left `pending`
         self.segments_cut = 0
+        self.text_dropped = False  # some of it will never be spoken
         self.touched_at_ms = now_ms
         self.text_since_ms: float | None = None  # when the first segment was ready
         self._segmenters = segmenters
@@ -262,6 +240,7 @@ class Context:
     def drop_text(self) -> None:
         """Nothing that waits will be spoken."""
         self.pending.clear()
+        self.text_dropped = True
         self.taken_chars = self.received_chars
         self._segmenter = None
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from gateway.types import (
     Audio,
+    AudioChain,
     ContextSettings,
     Event,
     Flushed,
@@ -61,7 +62,8 @@ class Egress:
         self.first_sent_at_ms: float | None = None
         self.first_sent_frames: int | None = None  # made by the engine when the first packet left
         self.paused = False
-        self.gain = 1.0
+        self.gain = 1.0  # wanted; the chain, which may not be there yet, is told with a pull
+        self._chain_gain = 1.0
         self._id = context_id
         self._speech = speech
         self._announcements = Announcements(context_id, speech)
@@ -191,10 +193,7 @@ class Egress:
 
     def duck(self, gain: float, now_ms: float) -> float:
         """Lower the output. Returns the position from which it is lowered, or stopped, in ms."""
-        chain = self._speech.chain
         at_ms = self._playout.sent_ms
-        if gain != self.gain and chain is not None:
-            chain.set_gain(gain)
         self.gain = gain
         if gain == 0.0 and not self.paused:
             # One packet carries the ramp, so that the pause does not begin with a click.
@@ -232,14 +231,22 @@ class Egress:
         end = chain.output_samples(line.index, line.samples)
         return end is not None and end <= self.sent_samples
 
-    def _pull(self) -> Packet | None:
+    def _ready_chain(self) -> AudioChain | None:
+        """The chain, at the gain it should have."""
         chain = self._speech.chain
+        if chain is not None and self._chain_gain != self.gain:
+            self._chain_gain = self.gain
+            chain.set_gain(self.gain)
+        return chain
+
+    def _pull(self) -> Packet | None:
+        chain = self._ready_chain()
         packet = chain.pull() if chain is not None else None
         self._dry = packet is None
         return packet
 
     def _pull_some(self, most: int) -> list[Packet]:
-        chain = self._speech.chain
+        chain = self._ready_chain()
         packets = chain.pull_some(most) if chain is not None else []
         self._dry = len(packets) < most
         return packets

@@ -7,25 +7,23 @@ conversation history of the next; the PCM of all of them runs through one audio 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.errors import EngineFailedError
 from gateway.types import (
     AudioChain,
     AudioFormat,
+    ChainFactory,
     EngineFacts,
     Finished,
     Frames,
     HistoryTurn,
     Limits,
+    SegmentLike,
     Word,
 )
 from gateway.utterance import word_times as words
-from gateway.utterance.context import SegmentLike
 from gateway.utterance.history import History, Prosody
-
-ChainFactory = Callable[[AudioFormat, float], AudioChain]
 
 
 @dataclass(slots=True)
@@ -221,7 +219,8 @@ class Speech:
     def times(self, line: Line) -> list[Word] | None:
         """Word times of a line as far as they are known; None while its end has no place yet.
 
-        For a line in the making, what is still to come is estimated from its text.
+        For a line that is not complete, what is still to come is estimated from its text: its words
+        are spoken at infinity.
         """
         if line.words is not None:
             return list(line.words)
@@ -231,19 +230,32 @@ class Speech:
         if line.complete and not self.finished:
             if chain.output_samples(line.index, line.samples) is None:
                 return None
-        unknown_ms = math.inf  # still to be made
-        if self.finished:
-            ready = chain.position_samples + chain.buffered_samples - chain.pre_skip_samples
-            unknown_ms = self.to_ms(max(ready, 0))
         timed: list[Word] = []
         for t in self._timed_spans(line):
-            start = chain.output_samples(line.index, t.start_samples)
-            end = chain.output_samples(line.index, t.end_samples)
-            start_ms = unknown_ms if start is None else self.to_ms(start)
-            end_ms = unknown_ms if end is None else self.to_ms(end)
+            start_ms, end_ms = self._place_ms(line, t.start_samples, t.end_samples)
             at = line.segment.start
             timed.append(Word(at + t.word.start, at + t.word.end, t.word.text, start_ms, end_ms))
         return timed
+
+    def _place_ms(self, line: Line, start: int, end: int) -> tuple[float, float]:
+        """When samples `start` to `end` of a line are heard; infinity for what was not made."""
+        if line.complete or end <= line.samples and start < line.samples:
+            return self._output_ms(line, start), self._output_ms(line, end)
+        middle = (start + end) // 2  # decides whether a word was heard
+        if middle >= line.samples:
+            return self._output_ms(line, start) if start < line.samples else math.inf, math.inf
+        start_ms = self._output_ms(line, start)
+        return start_ms, 2.0 * self._output_ms(line, middle) - start_ms
+
+    def _output_ms(self, line: Line, sample: int) -> float:
+        chain = self.chain
+        assert chain is not None
+        if (at := chain.output_samples(line.index, sample)) is not None:
+            return self.to_ms(at)
+        if not self.finished:
+            return math.inf  # not decided
+        ready = chain.position_samples + chain.buffered_samples - chain.pre_skip_samples
+        return self.to_ms(max(ready, 0))
 
     def _timed_spans(self, line: Line) -> list[words.TimedSpan]:
         segment = line.segment

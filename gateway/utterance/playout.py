@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import math
 
+MAX_PRIORITY = 100
+COMFORTABLE_LEAD_MS = 2000.0
+
 
 class Playout:
     """The sent, played and heard positions of one context.
@@ -22,7 +25,9 @@ class Playout:
 
     def __init__(self, previous: Playout | None = None) -> None:
         self.sent_ms = 0.0
-        self._previous = previous
+        while previous is not None and previous._was_skipped:
+            previous = previous._previous
+        self._previous: Playout | None = previous
         self._first_sent_at_ms: float | None = None
         self._anchor: tuple[float, float] | None = None  # (time, position)
         self._reported_ms = 0.0
@@ -88,9 +93,10 @@ class Playout:
         return self._start_at_ms(-math.inf) + position_ms
 
     def end_at_ms(self) -> float:
-        """When everything sent so far will have been heard."""
+        """When everything sent so far will have been heard, and what is played before it."""
         if self._cut is not None:
-            return self._cut[0]
+            before_ms = -math.inf if self._previous is None else self._previous.end_at_ms()
+            return max(self._cut[0], before_ms)
         if self._anchor is not None:
             return self._anchor[0] + self.sent_ms - self._anchor[1]
         return self._start_at_ms(-math.inf) + self.sent_ms
@@ -100,6 +106,11 @@ class Playout:
         if self._anchor is None:
             self._set_anchor(self._start_at_ms(now_ms), 0.0)
 
+    @property
+    def _was_skipped(self) -> bool:
+        """It was cut before the listener came to it: whoever follows waits for the one before."""
+        return self._cut is not None and self._previous is not None
+
     def _start_at_ms(self, now_ms: float) -> float:
         """When playback starts: after the first packet, and after the context before."""
         first_ms = now_ms if self._first_sent_at_ms is None else self._first_sent_at_ms
@@ -108,3 +119,9 @@ class Playout:
     def _set_anchor(self, now_ms: float, position_ms: float) -> None:
         self._anchor = (now_ms, position_ms)
         self._previous = None
+
+
+def priority(lead_ms: float) -> int:
+    """How urgent sound is to a listener with so much lead: greater is more urgent."""
+    missing = 1.0 - min(max(lead_ms, 0.0) / COMFORTABLE_LEAD_MS, 1.0)
+    return round(MAX_PRIORITY * missing)

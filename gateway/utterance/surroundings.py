@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.types import Effect, EngineFacts, Limits
-from gateway.utterance.context import SegmenterFactory
+from gateway.types import ChainFactory, Effect, EngineFacts, Limits, SegmenterFactory
 from gateway.utterance.faded_tail import Joint
 from gateway.utterance.history import Prosody
-from gateway.utterance.lines import ChainFactory
 from gateway.utterance.word_times import SpeechRate
 
 

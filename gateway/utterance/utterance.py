@@ -8,8 +8,8 @@ clock, finds what was heard, drops what waits, asks the engine to abort, sends t
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from gateway.session.schedule import priority
 from gateway.types import (
     ContextSettings,
     Done,
@@ -18,6 +18,7 @@ from gateway.types import (
     Failed,
     Finished,
     Frames,
+    Interrupted,
     Resumed,
     Send,
     Submit,
@@ -26,7 +27,7 @@ from gateway.utterance.bargein import BargeIn
 from gateway.utterance.context import OVER, SPEAKING, Context, State, Trigger
 from gateway.utterance.egress import Egress, FlushMark
 from gateway.utterance.lines import Speech, is_wordless
-from gateway.utterance.playout import Playout
+from gateway.utterance.playout import Playout, priority
 from gateway.utterance.surroundings import Surroundings
 
 RETRY_MS = 100.0
@@ -139,23 +140,29 @@ class Utterance:
         if state is State.INTERRUPTING:
             return None  # one answer will do for both
         if self._barge_in is not None:
-            self._send(self._barge_in.answer)
+            self._send(self.last_answer(now_ms))
             return None
         if played_ms is not None:
             self.playout.report(played_ms, now_ms)
-        self.playout.cut(now_ms)
-        self._barge_in = BargeIn(
-            self.context,
-            self.speech,
-            self.egress,
-            self.playout,
-            now_ms,
-            self._around.limits.abort_timeout_ms,
-        )
+        self._barge_in = self._stop(now_ms, ends=state not in OVER)
         self._retry_at_ms = None
         if self._barge_in.aborting is None:
             self.silence(confirmed=True, frames_after=0)
         return self._barge_in.aborting
+
+    def last_answer(self, now_ms: float) -> Interrupted:
+        """What an interrupt is answered with from now on, of an utterance that is over."""
+        if self._barge_in is None:
+            self._barge_in = self._stop(now_ms, ends=False)
+            self._barge_in.complete(confirmed=True, frames_after=0)
+        return replace(self._barge_in.answer, ended=False)
+
+    def _stop(self, now_ms: float, ends: bool) -> BargeIn:
+        self.playout.cut(now_ms)
+        timeout_ms = self._around.limits.abort_timeout_ms
+        return BargeIn(
+            self.context, self.speech, self.egress, self.playout, now_ms, timeout_ms, ends
+        )
 
     @property
     def abort_deadline_ms(self) -> float:
@@ -231,7 +238,7 @@ class Utterance:
     def fail(self, code: str, message: str) -> None:
         """The engine failed: what it made before is still sent, then the context ends."""
         self.context.move(Trigger.BROKEN)
-        self._failure = Failed(self.id, code, message)
+        self._failure = Failed(self.id, code, message, ended=True)
         self.context.drop_text()
         self.speech.abandon()
 

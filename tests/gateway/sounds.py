@@ -7,7 +7,7 @@ from typing import cast
 
 from gateway.audio import make_chain
 from gateway.audio.constants import Samples
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     AudioFormat,
     Codec,

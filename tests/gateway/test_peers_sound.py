@@ -13,7 +13,7 @@ from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.audio import make_chain
 from gateway.audio.constants import CROSSFADE_MS, FADE_IN_MS, FADE_TAIL_MS, Samples
 from gateway.audio.g711 import ALAW_SILENCE, MULAW_SILENCE
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import AudioFormat, Codec, Configure, ContextSettings, Done, SettingsPatch
 from tests.gateway import fakes, shell
 from tests.gateway.audio.signals import largest_jump, sine

@@ -47,6 +47,7 @@ _PLAIN: dict[type[Event], str] = {
     Resumed: "resumed",
     Failed: "error",
 }
+_OURS = frozenset({"ended"})  # fields that no client is told
 _TIME_DIGITS = 3  # a microsecond: finer than a sample
 
 
@@ -84,7 +85,8 @@ def _message(event: Event) -> dict[str, Any]:
 
 def _fields(event: object) -> dict[str, Any]:
     """The fields of an event, times rounded."""
-    return {name: _rounded(getattr(event, name)) for name in event.__slots__}  # type: ignore[attr-defined]
+    names = (name for name in event.__slots__ if name not in _OURS)  # type: ignore[attr-defined]
+    return {name: _rounded(getattr(event, name)) for name in names}
 
 
 def _rounded(value: Any) -> Any:

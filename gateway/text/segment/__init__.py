@@ -10,6 +10,6 @@ Whether a boundary is then taken depends on lengths and on the listener's lead (
 """
 
 from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
-from gateway.text.segment.segmenter import Segmenter
+from gateway.text.segment.segmenter import Segmenter, segmenter_for
 
-__all__ = ["Cut", "Segment", "SegmentPolicy", "Segmenter"]
+__all__ = ["Cut", "Segment", "SegmentPolicy", "Segmenter", "segmenter_for"]

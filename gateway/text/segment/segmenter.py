@@ -20,6 +20,7 @@ from gateway.text.segment.pace import Pace
 from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
 from gateway.text.segment.structure import Structure
 from gateway.text.speakable import Speaker
+from gateway.types import ContextSettings
 
 _CUTS = {
     Verdict.CLAUSE: Cut.CLAUSE,
@@ -227,3 +228,14 @@ class Segmenter:
             self._pending = self._pending - position if self._pending > position else None
         self._sentence_start = max(self._sentence_start - position, -1)
         self._structure.rebase(position)
+
+
+def segmenter_for(settings: ContextSettings) -> Segmenter:
+    """A new segmenter, for one context."""
+    policy = SegmentPolicy(
+        mode=settings.segment_mode,
+        max_buffer_delay_ms=settings.max_buffer_delay_ms,
+        speakable=settings.speakable,
+        normalize=settings.normalize,
+    )
+    return Segmenter(policy, settings.pronunciations)

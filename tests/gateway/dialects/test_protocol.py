@@ -11,7 +11,7 @@ import pytest
 
 import gateway.errors
 from gateway.dialects.native import HEADER, SUBPROTOCOL, decode, encode
-from gateway.errors import ClientError, GatewayError
+from gateway.errors import ClientError, GatewayError, family
 from gateway.types import (
     Audio,
     AudioFormat,
@@ -184,11 +184,7 @@ def test_the_binary_header_is_the_pages() -> None:
 def test_every_error_is_on_the_page_and_closes_what_the_page_says() -> None:
     rows = table(section("Errors and close codes"))
     listed = {code: row[1] for row in rows for code in re.findall(r"`(\w+)`", row[0])}
-    todo, found = [GatewayError], {}
-    while todo:
-        error = todo.pop()
-        todo += error.__subclasses__()
-        found[error.code] = error.close_code
+    found = {error.code: error.close_code for error in family(GatewayError)}
     found.pop("invalid_request")  # HTTP only
     assert set(listed) == set(found)
     for code, closes in listed.items():

@@ -7,8 +7,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.api import EngineStats
 from engine.fake import FakeEngine
 from gateway.server.metrics import Metrics
-from gateway.types import Audio, Done, Failed, Interrupted
+from gateway.types import Audio, Done, Failed, Interrupt, Interrupted
+from tests.gateway.fakes import FakeEngine as ScriptedEngine
+from tests.gateway.fakes import Harness, settings
 from tests.gateway.shell import gateway, http
+from tests.gateway.talk import speak
 
 STATS = EngineStats(
     running=2,
@@ -38,7 +41,7 @@ def test_events_are_counted() -> None:
     metrics.observe(Done("a", 2000.0, 43, 1, 20, 5, 41.0))
     metrics.observe(Done("b", 0.0, 0, 0, 0, 0, None, truncated=True))
     metrics.observe(Interrupted("c", 0, "", "", 0.0, 0.0, True, 7))
-    metrics.observe(Failed("d", "engine_failed", "x"))
+    metrics.observe(Failed("d", "engine_failed", "x", ended=True))
     metrics.observe(Failed(None, "invalid_message", "x"))
     found = values(metrics.render(STATS))
     expected = {
@@ -59,6 +62,31 @@ def test_events_are_counted() -> None:
         "engine_free_slots": 6,
     }
     assert {name: found[name] for name in expected} == expected
+
+
+def test_every_context_ends_once_however_often_it_is_interrupted() -> None:
+    h = Harness(
+        ScriptedEngine(frame_delay_ms=10.0, failures={"boom. ": "overloaded"}, fail_after=1),
+        defaults=settings(lead_ms=0),
+    )
+    for i, text in enumerate(("Hello there. ", "boom. ", "How are you today. ")):
+        speak(h, text, f"c{i}")
+        h.run(90)
+    for context in (None, "c0", "c1", "c2", "c2"):
+        h.do(Interrupt(context))
+        h.run(100)
+    metrics = Metrics()
+    for _, event in h.sent:
+        metrics.observe(event)
+    found = values(metrics.render(None))
+    ended = {name: found[name] for name in found if name.startswith("contexts_total")}
+    assert ended == {
+        "contexts_total{done}": 1,
+        "contexts_total{failed}": 1,
+        "contexts_total{interrupted}": 1,
+    }
+    wasted = [e.frames_wasted for e in h.events(Interrupted, "c2")]
+    assert len(wasted) == 3 and found["frames_wasted_total"] == wasted[0] > 0
 
 
 async def test_the_page_of_a_running_gateway() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from gateway.types import (
     Configure,
     Done,
     Duck,
+    Ducked,
     End,
     Failed,
     Finished,
@@ -17,10 +21,13 @@ from gateway.types import (
     Interrupted,
     Limits,
     Playback,
+    Resume,
+    Resumed,
     SegmentStarted,
     SettingsPatch,
     Text,
 )
+from tests.gateway.fake_parts import PCM
 from tests.gateway.fakes import FakeEngine, Harness, settings
 from tests.gateway.talk import (
     LONG,
@@ -246,10 +253,68 @@ def test_memory_of_what_is_over_is_bounded() -> None:
         speak(h, "Hi. ", f"c{i}")
         h.run(500)
     assert len(h.session._roster._over) == 8
-    (failed,) = h.do(Text("c0", "late"))
-    assert isinstance(failed, Failed) and failed.code == "context_state"
-    (unknown,) = h.do(Interrupt("c0"))
-    assert isinstance(unknown, Failed) and unknown.code == "unknown_context"
-    assert h.do(Playback("c0", 1.0)) == []
+    for command in (Text("c0", "late"), Flush("c0")):
+        (failed,) = h.do(command)
+        assert isinstance(failed, Failed) and failed.code == "context_state"
+    assert h.do(Playback("c0", 1.0)) == [] and h.do(End("c0")) == []
     (failed,) = h.do(Playback("never", 1.0))
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, Failed) and failed.code == "unknown_context"
+
+
+@given(st.lists(st.sampled_from(["done", "heard", "failed"]), min_size=1, max_size=20), st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_what_is_legal_for_a_context_that_is_over_stays_so_however_many_end_after_it(
+    ends: list[str], data: st.DataObject
+) -> None:
+    h = Harness(
+        FakeEngine(failures={"boom. ": "engine_failed"}, fail_after=1), defaults=settings(lead_ms=0)
+    )
+    texts = {}
+    for i, end in enumerate(ends):
+        texts[f"c{i}"] = "boom. " if end == "failed" else "Hi there. "
+        speak(h, texts[f"c{i}"], f"c{i}")
+        h.run(50 if end == "heard" else 3000)
+        if end == "heard":
+            h.do(Interrupt(f"c{i}"))
+            h.run(1000)
+    for context in data.draw(st.permutations(list(texts))):
+        assert h.do(End(context)) == []
+        (answer,) = h.do(Interrupt(context))
+        assert isinstance(answer, Interrupted)
+        assert answer.heard_text + answer.unspoken_text == texts[context]
+        assert h.do(Interrupt(context)) == [answer]
+        (ducked,) = h.do(Duck(context, 0.5))
+        (resumed,) = h.do(Resume(context))
+        assert ducked == Ducked(context, answer.sent_ms)
+        assert resumed == Resumed(context, answer.sent_ms)
+        if ends[int(context[1:])] == "done":
+            assert answer.heard_text == texts[context]
+        h.do(Configure(context, SettingsPatch()))
+        assert h.session._roster.find(context).generation == 1  # type: ignore[union-attr]
+        h.do(Interrupt(context))
+    assert h.session._roster._answer_chars == 0 or len(ends) > 8
+
+
+def test_answers_of_what_is_over_are_kept_within_a_bound() -> None:
+    h = Harness(limits=Limits(max_context_chars=10**6, max_buffered_chars=10**6))
+    h.engine.frames_of = lambda text: 1  # type: ignore[method-assign]
+    h.do(Configure(None, SettingsPatch(format=PCM, lead_ms=0)))
+    for i in range(15):
+        speak(h, "x" * 30_000 + ". ", f"c{i}")
+        h.run(500)
+    assert len(h.session._roster._answers) == 3
+    (answer,) = h.do(Interrupt("c0"))
+    assert answer == Interrupted("c0", 0, "", "", 0.0, 0.0, True, 0)
+    assert h.do(Interrupt("c0")) == [answer]
+    (answer,) = h.do(Interrupt("c5"))
+    assert isinstance(answer, Interrupted) and len(answer.heard_text) == 30_002
+
+
+def test_an_end_without_any_text_is_done_at_once() -> None:
+    h = Harness(limits=Limits(max_contexts=1))
+    for context in ("c1", "c2"):
+        assert h.do(End(context)) == [Done(context, 0.0, 0, 0, 0, 0, None)]
+        assert h.do(End(context)) == []
+    h.do(Text("c3", "Hi"))
+    (failed,) = h.do(End("c4"))
+    assert isinstance(failed, Failed) and failed.code == "limit_exceeded"

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from gateway.audio import make_chain
-from gateway.text.segmenters import segmenter_for
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     AudioFormat,
     Codec,
@@ -104,9 +104,9 @@ class Conversation(RuleBasedStateMachine):
             )
         before = self.received(command)
         self.h.session.receive((command,), self.h.now_ms)
-        if isinstance(command, Text) and self.received(command) != before:
+        if isinstance(command, Text | End) and self.received(command) != before:
             life = self.client.lives.get(command.context) or self.client.open(command.context)
-            life.text += command.text
+            life.text += command.text if isinstance(command, Text) else ""
         self.h.collect()
         self.look()
 

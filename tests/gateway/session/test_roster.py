@@ -44,7 +44,7 @@ def utterance(name: str, roster: Roster) -> Utterance:
 
 def finish(made: Utterance, roster: Roster, state: State = State.DONE) -> None:
     made.context.state = state
-    roster.retire()
+    roster.retire(0.0)
     roster.check_integrity()
 
 
@@ -88,7 +88,7 @@ def test_every_interrupt_makes_the_ids_next_life_newer() -> None:
     made = utterance("a", roster)
     finish(made, roster)
     assert roster.generation("a") == 3  # done, not interrupted
-    roster.note_interrupted(made)
+    roster.note_interrupted(made.id, made.generation)
     assert roster.generation("a") == 4
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.session.schedule import MAX_PRIORITY, choose, choose_unsent, priority
+from gateway.session.schedule import choose, choose_unsent
 
 
 @dataclass
@@ -57,9 +57,3 @@ def test_choice(speakers: list[Speaker], look_ahead: int, chosen: str | None) ->
 def test_choice_while_nothing_can_be_sent(speakers: list[Speaker], chosen: str | None) -> None:
     found = choose_unsent(speakers, 0.0)
     assert (found.name if found else None) == chosen
-
-
-def test_a_smaller_lead_is_never_less_urgent() -> None:
-    urgencies = [priority(lead_ms) for lead_ms in range(-100, 4000, 50)]
-    assert urgencies == sorted(urgencies, reverse=True)
-    assert (urgencies[0], urgencies[-1]) == (MAX_PRIORITY, 0)

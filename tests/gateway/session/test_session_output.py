@@ -146,13 +146,6 @@ def test_an_unknown_voice_changes_nothing(context: str | None) -> None:
     assert isinstance(after, Configured) and after.settings.lead_ms == 1500
 
 
-def test_a_new_voice_can_be_used_once_it_is_there() -> None:
-    h = Harness()
-    h.session.set_voices(("default", "new"))
-    (configured,) = h.do(Configure(None, SettingsPatch(voice="new")))
-    assert isinstance(configured, Configured)
-
-
 def test_sampling_and_speed_reach_the_engine_and_the_chain() -> None:
     h = Harness(defaults=settings(lead_ms=0))
     h.do(Configure("c1", SettingsPatch(speed=1.5)))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from gateway.types import (
     Abort,
@@ -176,6 +179,90 @@ def test_long_after_the_end_everything_was_heard() -> None:
     assert (answer.heard_text, answer.unspoken_text) == ("Hello there. ... ", "")
 
 
+SLOW = "One sentence of no great length. "
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_of_a_line_that_failed_all_that_was_made_of_it_was_heard(tokens: bool) -> None:
+    h = Harness(
+        FakeEngine(failures={SLOW: "engine_failed"}, fail_after=200, with_tokens=tokens),
+        defaults=settings(),
+    )
+    h.engine.frames_of = lambda text: 400  # type: ignore[method-assign]
+    speak(h, SLOW + "And another one. ")
+    h.run(60_000)
+    assert h.events(Failed)
+    h.do(Interrupt("c1"))
+    assert interrupted(h).heard_ms == interrupted(h).sent_ms == 8_000.0
+    # With alignment it is known that half of it was made; else by now all should have been.
+    assert interrupted(h).heard_text == ("One sentence of no " if tokens else SLOW)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_of_a_line_in_the_making_all_that_was_made_of_it_was_heard(tokens: bool) -> None:
+    h = Harness(FakeEngine(frame_delay_ms=100.0, with_tokens=tokens), defaults=settings(lead_ms=0))
+    h.engine.frames_of = lambda text: 400  # type: ignore[method-assign]
+    speak(h, SLOW)
+    h.run(20_000)
+    h.do(Interrupt("c1"))
+    h.run(1000)
+    assert interrupted(h).heard_ms == pytest.approx(8_000.0, abs=40.0)
+    assert interrupted(h).heard_text == ("One sentence of no " if tokens else SLOW)
+
+
+@hypothesis_settings(max_examples=150, deadline=None)
+@given(
+    sentences=st.lists(st.sampled_from(["Hello there. ", "How are you. ", "Boom boom boom. "])),
+    fail_after=st.integers(0, 9),
+    frame_delay_ms=st.sampled_from([0.0, 15.0, 45.0]),
+    lead_ms=st.sampled_from([0, 200]),
+    wait_ms=st.floats(0.0, 3000.0),
+    share=st.floats(0.0, 1.0),
+    ended=st.booleans(),
+)
+def test_heard_text_follows_the_sound(
+    sentences: list[str],
+    fail_after: int,
+    frame_delay_ms: float,
+    lead_ms: int,
+    wait_ms: float,
+    share: float,
+    ended: bool,
+) -> None:
+    """Whatever the line's fate: complete, failed after some frames or none, or in the making."""
+    h = Harness(
+        FakeEngine(
+            frame_delay_ms=frame_delay_ms,
+            failures={"Boom boom boom. ": "engine_failed"},
+            fail_after=fail_after,
+            with_tokens=True,
+        ),
+        defaults=settings(lead_ms=lead_ms),
+    )
+    text = "Oh well. " + "".join(sentences)
+    h.do(Text("c1", text))
+    if ended:
+        h.do(End("c1"))
+    h.run(wait_ms)
+    sent_ms = h.session._roster.find("c1").playout.sent_ms  # type: ignore[union-attr]
+    h.do(Interrupt("c1", played_ms=share * sent_ms))
+    h.run(1000)
+    answer = interrupted(h)
+    assert answer.heard_text + answer.unspoken_text == text
+    # What the engine says is two characters a frame: how far it had come when that was heard.
+    frames, spoken = answer.heard_ms / 40.0, 0.0
+    for request in h.engine.submitted:
+        made = h.engine.frames_of(request.text)
+        spoken += min(frames / made, 1.0) * len(request.text)
+        frames -= made
+        if frames <= 0:
+            break
+        if request.text.startswith("Boom") and made > fail_after:
+            break
+    longest = max(map(len, text.split())) + 1
+    assert spoken - longest - 2 <= len(answer.heard_text) <= spoken + longest + 2
+
+
 def test_an_unknown_context_is_an_error_of_that_context() -> None:
     h = Harness()
     (failed,) = h.do(Interrupt("never"))
@@ -197,6 +284,51 @@ def test_all_at_once() -> None:
     assert [e.context for e in h.events(Interrupted)] == ["c0", "c2", "c1"]  # c1 had a request
     assert interrupted(h, "c0").heard_text == "Hello "
     assert interrupted(h, "c2").heard_text == ""
+
+
+def test_one_that_failed_and_is_still_heard_is_stopped_too_and_gets_the_position() -> None:
+    h = Harness(
+        FakeEngine(failures={"How are you today. ": "engine_failed"}, fail_after=5),
+        defaults=settings(lead_ms=0),
+    )
+    speak(h, "Hello there. How are you today. ", "c1")
+    h.run(150)
+    assert h.events(Failed, "c1")
+    speak(h, LONG, "c2")
+    h.run(50)
+    assert h.audio("c2")
+    h.do(Interrupt(played_ms=130.0))
+    h.run()
+    assert interrupted(h, "c1").heard_ms == 130.0 and interrupted(h, "c2").heard_ms == 0.0
+    assert interrupted(h, "c1").heard_text == "Hello "
+
+
+def test_the_position_is_not_that_of_one_which_is_being_stopped_already() -> None:
+    h = running(abort_delay_ms=None, frame_delay_ms=20.0)
+    speak(h, LONG, "c2")
+    h.do(Interrupt("c1"))
+    h.run(100)
+    assert h.audio("c2")
+    h.do(Interrupt(played_ms=20.0))
+    h.run()
+    assert interrupted(h, "c2").heard_ms == 20.0
+
+
+@pytest.mark.parametrize("queued", [1, 3])
+def test_one_that_is_cut_in_the_queue_does_not_start_the_next_ones_clock(queued: int) -> None:
+    h = Harness(FakeEngine(frame_delay_ms=0.0), defaults=settings(lead_ms=0))
+    speak(h, "A sentence of ten seconds. " * 20, "c1")
+    h.run(1000)
+    (done,) = h.events(Done)
+    assert isinstance(done, Done) and done.audio_ms > 10_000.0
+    for i in range(queued):
+        h.do(Text(f"q{i}", "Hi"))
+    for i in range(queued):
+        h.do(Interrupt(f"q{i}"))
+    speak(h, LONG, "last")
+    h.run(3000)
+    h.do(Interrupt("last"))
+    assert interrupted(h, "last").heard_ms == 0.0 and interrupted(h, "last").sent_ms > 0.0
 
 
 def test_the_utterance_behind_goes_on() -> None:

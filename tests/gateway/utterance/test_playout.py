@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.utterance.playout import Playout
+from gateway.utterance.playout import MAX_PRIORITY, Playout, priority
 
 
 def test_playback_starts_with_the_first_packet_and_stops_at_what_was_sent() -> None:
@@ -77,6 +77,61 @@ def test_a_cut_is_final() -> None:
     assert Playout(playout).due_at_ms(20.0, 100.0) == 200.0 - 80.0
 
 
+def test_one_that_was_cut_before_its_turn_leaves_the_listener_with_the_one_before() -> None:
+    first = Playout()
+    first.note_sent(10_000.0, 0.0)
+    first.settle(0.0)
+    second = Playout(first)
+    third = Playout(second)  # opened before the cut
+    second.cut(100.0)
+    fourth = Playout(second)  # and after it
+    for later in (third, fourth):
+        later.note_sent(500.0, 200.0)
+        assert later.heard_ms(5_000.0) == 0.0
+        assert later.heard_ms(10_200.0) == 200.0
+        assert later.lead_ms(5_000.0) == 5_500.0
+    first.cut(5_000.0)
+    assert third.heard_ms(5_100.0) == fourth.heard_ms(5_100.0) == 100.0
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["open", "cut", "wait"]), st.integers(0, 9)), max_size=40)
+)
+def test_whoever_was_cut_in_the_queue_changes_nothing_for_the_others(
+    steps: list[tuple[str, int]],
+) -> None:
+    """As if those had never been opened."""
+    now_ms, first = 0.0, Playout()
+    first.note_sent(3_000.0, 0.0)
+    queue, kept = [first], [first]
+    for kind, amount in steps:
+        if kind == "open":
+            queue.append(Playout(queue[-1]))
+        elif kind == "cut" and amount < len(queue) - 1:
+            queue[amount + 1].cut(now_ms)
+        else:
+            now_ms += 200.0 * amount
+    queue.append(Playout(queue[-1]))
+    kept = [first, *(Playout(first) for playout in queue[1:] if playout._cut is None)]
+    for before, playout in zip(kept, kept[1:], strict=False):
+        playout._previous = before
+    left = [playout for playout in queue if playout._cut is None]
+    for playout in (*left[1:], *kept[1:]):
+        playout.note_sent(1_000.0, now_ms)
+    for later_ms in (0.0, 500.0, 2_500.0, 4_000.0, 9_000.0):
+        at_ms = now_ms + later_ms
+        assert [p.heard_ms(at_ms) for p in left] == [p.heard_ms(at_ms) for p in kept]
+
+
+def test_a_chain_of_those_that_were_cut_does_not_grow() -> None:
+    playout = first = Playout()
+    first.note_sent(500.0, 0.0)
+    for _ in range(5000):
+        playout = Playout(playout)
+        playout.cut(10.0)
+    assert playout.end_at_ms() == 500.0 and playout._previous is first
+
+
 def test_a_chain_of_empty_contexts_does_not_grow() -> None:
     playout = Playout()
     playout.note_sent(500.0, 0.0)
@@ -131,3 +186,9 @@ def test_sending_when_due_keeps_the_lead_within_its_target(
         now_ms = max(now_ms, playout.due_at_ms(20.0, target_ms)) + delay_ms
         playout.note_sent(playout.sent_ms + 20.0, now_ms)
         assert playout.lead_ms(now_ms) <= max(target_ms, 20.0) + 1e-6
+
+
+def test_a_smaller_lead_is_never_less_urgent() -> None:
+    urgencies = [priority(lead_ms) for lead_ms in range(-100, 4000, 50)]
+    assert urgencies == sorted(urgencies, reverse=True)
+    assert (urgencies[0], urgencies[-1]) == (MAX_PRIORITY, 0)
