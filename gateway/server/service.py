@@ -142,7 +142,7 @@ class Service:
         if resumption is None or resumption.token is None:
             return None
         driver = self._resumable.find(resumption)
-        driver.take_over(sink)
+        driver.take_over(sink, resumption.received or 0)
         return driver
 
     def _open(

@@ -91,7 +91,7 @@ async def serve_stream(websocket: WebSocket, service: Service) -> None:
         resumption = resumption_of(websocket.query_params, _key(websocket))
         async with service.session("native", sink, resumption=resumption) as driver:
             sink.driver = driver
-            driver.begin(None if resumption is None else resumption.received)
+            driver.begin()
             await _converse(websocket, driver, sink, service.config)
     except (OverloadedError, UnauthorizedError, ResumeExpiredError, InvalidValueError) as error:
         sink.send(Failed(None, error.code, str(error)))
