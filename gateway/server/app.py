@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket
 
 from engine.api import SpeechEngine
 from gateway.config import Config
+from gateway.server.guard import Guard
 from gateway.server.http import Pages, SpeechEndpoint
 from gateway.server.service import Service
 from gateway.server.stream import serve_stream
@@ -72,6 +73,7 @@ def create_app(service: Service) -> Starlette:
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type"],
     )
+    guard = Middleware(Guard, config=service.config, metrics=service.metrics)
     return Starlette(
         routes=[
             WebSocketRoute("/v1/stream", stream),
@@ -82,7 +84,7 @@ def create_app(service: Service) -> Starlette:
             Route("/metrics", pages.metrics),
             Mount("/", PageFiles()),
         ],
-        middleware=[cors] if origins else [],
+        middleware=[guard, cors] if origins else [guard],
         lifespan=lifespan,
     )
 

@@ -25,9 +25,8 @@ from gateway.errors import (
     GatewayError,
     MessageTooLargeError,
     OverloadedError,
-    UnauthorizedError,
 )
-from gateway.server.auth import bearer_key, origin_allowed
+from gateway.server.auth import bearer_key
 from gateway.server.driver import SessionDriver
 from gateway.server.metrics import Metrics
 from gateway.server.service import Service
@@ -57,7 +56,7 @@ class SpeechEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         try:
-            check_access(request, self._service.config)
+            self._service.authorize(bearer_key(request.headers.get("authorization")))
             call = await self._call(request)
             await self._speak(call, request, send)
         except ClientDisconnect:
@@ -159,17 +158,6 @@ async def _disconnect(request: Request) -> None:
         pass
 
 
-def check_access(request: Request, config: Config) -> None:
-    """Raises UnauthorizedError."""
-    key = bearer_key(request.headers.get("authorization"))
-    if not config.accepts_key(key):
-        got = "none" if key is None else "another one"
-        raise UnauthorizedError(f"expected a valid API key, got {got}")
-    origin, host = request.headers.get("origin"), request.headers.get("host")
-    if not origin_allowed(origin, host, config.allowed_origins):
-        raise UnauthorizedError(f"expected a page of this host or an allowed one, got {origin}")
-
-
 def error_response(error: GatewayError) -> JSONResponse:
     """An error in OpenAI's shape, with our code."""
     # Messages of the session are made for the peer already; so is why there is no capacity.
@@ -187,7 +175,7 @@ class Pages:
     async def voices(self, request: Request) -> Response:
         """`GET /v1/voices`."""
         try:
-            check_access(request, self._service.config)
+            self._service.authorize(bearer_key(request.headers.get("authorization")))
             names = self._service.info.voices
         except (ClientError, OverloadedError) as error:
             return error_response(error)

@@ -25,7 +25,7 @@ from gateway.errors import (
     SlowClientError,
     UnauthorizedError,
 )
-from gateway.server.auth import KEY_SUBPROTOCOL_PREFIX, origin_allowed, stream_key
+from gateway.server.auth import KEY_SUBPROTOCOL_PREFIX, stream_key
 from gateway.server.driver import SessionDriver
 from gateway.server.metrics import Metrics
 from gateway.server.outbox import Outbox
@@ -83,11 +83,11 @@ class StreamSink:
 
 async def serve_stream(websocket: WebSocket, service: Service) -> None:
     """Handle one WebSocket from handshake to close."""
-    if not await _handshake(websocket, service.config):
+    if not await _handshake(websocket):
         return
     sink = StreamSink(service.config, service.metrics, getattr(websocket.state, HANG_UP))
     try:
-        _authorize(websocket, service.config)
+        service.authorize(_key(websocket))
         resumption = resumption_of(websocket.query_params, _key(websocket))
         async with service.session("native", sink, resumption=resumption) as driver:
             sink.driver = driver
@@ -101,15 +101,10 @@ async def serve_stream(websocket: WebSocket, service: Service) -> None:
         sink.outbox.close(discard=True)
 
 
-async def _handshake(websocket: WebSocket, config: Config) -> bool:
+async def _handshake(websocket: WebSocket) -> bool:
     """Accept, or refuse with an HTTP status."""
     offered = websocket.scope["subprotocols"]
     ours = native.SUBPROTOCOL in offered
-    origin, host = websocket.headers.get("origin"), websocket.headers.get("host")
-    if not origin_allowed(origin, host, config.allowed_origins):
-        text = f"expected a page of this host or an allowed origin, got {origin!r}"
-        await websocket.send_denial_response(PlainTextResponse(text, status_code=403))
-        return False
     if not ours and _protocols(offered):
         text = f"expected the subprotocol {native.SUBPROTOCOL}, got {', '.join(offered)}"
         await websocket.send_denial_response(PlainTextResponse(text, status_code=400))
@@ -131,13 +126,6 @@ def _key(websocket: WebSocket) -> str | None:
         websocket.scope["subprotocols"],
         websocket.query_params,
     )
-
-
-def _authorize(websocket: WebSocket, config: Config) -> None:
-    key = _key(websocket)
-    if not config.accepts_key(key):
-        got = "none" if key is None else "another one"
-        raise UnauthorizedError(f"expected a valid API key, got {got}")
 
 
 async def _converse(

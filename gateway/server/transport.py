@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import h11
+from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config as UvicornConfig
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -62,6 +63,12 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             return False
         self.transport.write(b"".join(self.conn.data_to_send()))
         return True
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """See uvicorn; its own log calls an answer that refuses the handshake an incomplete one."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
     def hang_up(self, code: int, reason: str) -> None:
         """Queue a close frame behind what is unsent; a client that still does not read is cut."""

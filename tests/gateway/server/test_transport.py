@@ -140,9 +140,9 @@ async def test_a_ping_of_ours_that_waits_behind_sound_is_not_overdue(
     assert wire.is_closing()
 
 
-HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
-HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-UPGRADE = b"GET /v1/stream HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upg"
+HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UPGRADE = b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upg"
 LIMIT_MS = 300
 
 
