@@ -10,6 +10,7 @@ import difflib
 import hmac
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +24,7 @@ ENV_PREFIX = "VOICE_GATEWAY_"
 CLIENT_VARIABLES = ("VOICE_GATEWAY_URL", "VOICE_GATEWAY_API_KEY")  # of `voice-gateway say`
 
 _LIMITS = Limits()  # one place for the defaults
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 _TransportBytes = Annotated[int, Field(ge=4096, le=64 * 1024 * 1024)]
 
 
@@ -73,6 +75,11 @@ class Config(BaseSettings):
         frozenset(),
         description="origins of web pages that may connect from other hosts, by commas; * is all",
     )
+    allowed_hosts: Annotated[frozenset[str], NoDecode] = Field(
+        frozenset(),
+        description="names by which clients may reach this gateway, by commas, beside localhost "
+        "and addresses; * is all",
+    )
 
     max_sessions: int = Field(1000, ge=1, le=1_000_000, description="WebSockets at a time")
     max_message_bytes: int = Field(_LIMITS.max_message_bytes, ge=256, le=16 * 1024 * 1024)
@@ -106,7 +113,7 @@ class Config(BaseSettings):
     shutdown_timeout_ms: int = Field(3000, ge=0, description="how long open requests may still run")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    @field_validator("api_keys", "allowed_origins", mode="before")
+    @field_validator("api_keys", "allowed_origins", "allowed_hosts", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -122,6 +129,14 @@ class Config(BaseSettings):
         if wrong := next((name for name, sign, ours in pairs if not (sign and ours.strip())), None):
             raise ValueError(f"expected NAME=VOICE pairs by commas, got {wrong!r}")
         return {name.strip(): ours.strip() for name, _, ours in pairs}
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _are_names(cls, value: frozenset[str]) -> frozenset[str]:
+        for name in value:
+            if name != "*" and not _HOST_NAME.fullmatch(name):
+                raise ValueError(f"expected names such as voice.example, got {name!r}")
+        return frozenset(name.lower().rstrip(".") for name in value)
 
     @field_validator("checkpoint", "voices")
     @classmethod
@@ -152,6 +167,11 @@ class Config(BaseSettings):
             # what is sent again goes through the queue at once
             resume_buffer_bytes=self.queue_max_bytes // 2,
         )
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """The names that a request's `Host` may have; bare addresses always may stand there."""
+        return self.allowed_hosts | {"localhost", self.host.lower().rstrip(".")}
 
     @property
     def is_public(self) -> bool:

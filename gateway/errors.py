@@ -84,6 +84,13 @@ class UnauthorizedError(ClientError):
     close_code = 4401
 
 
+class ForbiddenError(ClientError):
+    """A web page of another host, or a name that is not the gateway's: see `server/guard.py`."""
+
+    code = "forbidden"
+    http_status = 403
+
+
 class SlowClientError(ClientError):
     """The client does not read; its queue is full."""
 

@@ -20,6 +20,7 @@ from gateway.config import Config
 from gateway.dialects import HttpRoute, SocketRoute
 from gateway.dialects import Route as DialectRoute
 from gateway.dialects.registry import ROUTES
+from gateway.server.guard import Guard
 from gateway.server.http import LookupEndpoint, SpeechEndpoint
 from gateway.server.pages import Pages
 from gateway.server.service import Service
@@ -73,6 +74,7 @@ def create_app(service: Service) -> Starlette:
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type"],
     )
+    guard = Middleware(Guard, config=service.config, metrics=service.metrics)
     return Starlette(
         routes=[
             *(_served(route, service) for route in ROUTES),
@@ -81,7 +83,7 @@ def create_app(service: Service) -> Starlette:
             Route("/metrics", pages.metrics),
             Mount("/", PageFiles()),
         ],
-        middleware=[cors] if origins else [],
+        middleware=[guard, cors] if origins else [guard],
         lifespan=lifespan,
     )
 

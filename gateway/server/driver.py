@@ -70,6 +70,7 @@ class SessionDriver:
         self._timer: asyncio.TimerHandle | None = None
         self._due_ms: float | None = None
         self._performing = False
+        self._told: tuple[Event, ...] = ()  # what a client that is back hears first
         self._waiting = False  # without a connection, for its client to come back
         self._over = False
 
@@ -83,18 +84,24 @@ class SessionDriver:
         """Requests the engine still has from this session."""
         return self._port.open_requests
 
-    def begin(self, received: int | None = None) -> None:
-        """Send the greeting; to a client that is back, also what it lacks.
+    def begin(self) -> None:
+        """Send the greeting; to a client that is back, also what it lacks."""
+        told, self._told = self._told, ()
+        self._performing = True  # a full outbox pauses the session: not before all was told
+        try:
+            for event in told:
+                self._sink_send(event)
+        finally:
+            self._performing = False
+        self._step(lambda now_ms: None)
 
-        `received`: how many messages that one has. Raises ResumeExpiredError.
+    def take_over(self, sink: Sink, received: int) -> None:
+        """Another connection serves the session from now on; `begin` tells it what it lacks.
+
+        `received`: how many messages its client has. Raises ResumeExpiredError, and has changed
+        nothing: a connection that asks for too much or too little takes nothing from a live one.
         """
-        if received is None:
-            self._step(lambda now_ms: None)
-        else:
-            self._resume(received)
-
-    def take_over(self, sink: Sink) -> None:
-        """Another connection serves the session from now on."""
+        self._told = self._session.resume(received, clock_ms())
         old, self._sink = self._sink, sink
         self._waiting = False
         if old is not None:
@@ -161,16 +168,6 @@ class SessionDriver:
         except Exception:  # a defect of ours ends this session, never the process
             log.exception("%s failed", self._session)
             self._break()
-
-    def _resume(self, received: int) -> None:
-        told = self._session.resume(received, clock_ms())
-        self._performing = True  # a full outbox pauses the session: not before all was told
-        try:
-            for event in told:
-                self._sink_send(event)
-        finally:
-            self._performing = False
-        self._step(lambda now_ms: None)
 
     def _perform(self) -> None:
         # Performing an effect may be a step itself (a full outbox pauses the session). What that

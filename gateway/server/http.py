@@ -18,14 +18,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.config import Config
-from gateway.dialects import Close, HttpAnswer, HttpDialect, HttpRoute, LookupRoute, Opening, Route
+from gateway.dialects import Close, HttpAnswer, HttpDialect, HttpRoute, LookupRoute, Opening
 from gateway.errors import (
     GatewayError,
     MessageTooLargeError,
     OverloadedError,
-    UnauthorizedError,
 )
-from gateway.server.auth import offered_key, origin_allowed
+from gateway.server.auth import offered_key
 from gateway.server.driver import SessionDriver
 from gateway.server.opening import opening_of
 from gateway.server.response_sink import ResponseSink
@@ -51,7 +50,7 @@ class SpeechEndpoint:
         opening = opening_of(request, self._service)
         dialect = self._route.open(speech_opening(opening, self._service.config))
         try:
-            check_access(opening, self._route, self._service.config)
+            self._service.authorize(offered_key(opening, self._route))
             commands = dialect.decode(await self._body(request))
             _ = self._service.info  # before the session: a wrong voice is not told of no engine
             await self._speak(dialect, _only_commands(commands), request, send)
@@ -158,17 +157,6 @@ async def _disconnect(request: Request) -> None:
         pass
 
 
-def check_access(opening: Opening, route: Route, config: Config) -> None:
-    """Raises UnauthorizedError."""
-    key = offered_key(opening, route)
-    if not config.accepts_key(key):
-        got = "none" if key is None else "another one"
-        raise UnauthorizedError(f"expected a valid API key, got {got}")
-    origin, host = opening.headers.get("origin"), opening.headers.get("host")
-    if not origin_allowed(origin, host, config.allowed_origins):
-        raise UnauthorizedError(f"expected a page of this host or an allowed one, got {origin}")
-
-
 def _response(answer: HttpAnswer, error: GatewayError | None = None) -> Response:
     headers = dict(answer.headers)
     if error is not None and error.http_status == OverloadedError.http_status:
@@ -187,7 +175,7 @@ class LookupEndpoint:
         """The endpoint."""
         opening = opening_of(request, self._service)
         try:
-            check_access(opening, self._route, self._service.config)
+            self._service.authorize(offered_key(opening, self._route))
             _ = self._service.info
         except GatewayError as error:
             return _response(self._route.refusal(error), error)

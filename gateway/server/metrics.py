@@ -29,7 +29,7 @@ class Metrics:
         self.ready = gauge("ready", "1 while the engine can speak")
         self.sessions = gauge("open_sessions", "Open sessions", ("protocol",))
         self.sessions_total = counter("sessions", "Sessions ever opened", ("protocol",))
-        self.refused_total = counter("refused", "Sessions refused", ("code",))
+        self.refused_total = counter("refused", "Sessions and requests refused", ("code",))
         self.slow_clients_total = counter("slow_clients", "Connections dropped for not reading")
         self.contexts_total = counter("contexts", "Contexts that ended", ("outcome",))
         self.errors_total = counter("errors", "Error events sent", ("code",))

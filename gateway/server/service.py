@@ -14,7 +14,7 @@ from gateway.audio import make_chain
 from gateway.config import Config
 from gateway.engine_link.loop_slots import Turns
 from gateway.engine_link.port import facts_of
-from gateway.errors import GatewayError, OverloadedError
+from gateway.errors import GatewayError, OverloadedError, UnauthorizedError
 from gateway.server.driver import SessionDriver, Sink
 from gateway.server.metrics import Metrics
 from gateway.server.resumable import ResumableSessions, Resumption
@@ -105,6 +105,14 @@ class Service:
             log.warning("the engine does not answer: %s", error)
             return None
 
+    def authorize(self, key: str | None) -> None:
+        """Raises UnauthorizedError."""
+        if self.config.accepts_key(key):
+            return
+        self.metrics.refused_total.labels(UnauthorizedError.code).inc()
+        got = "none" if key is None else "another one"
+        raise UnauthorizedError(f"expected a valid API key, got {got}")
+
     @contextlib.asynccontextmanager
     async def session(
         self,
@@ -147,7 +155,7 @@ class Service:
         if resumption is None or resumption.token is None:
             return None
         driver = self._resumable.find(resumption)
-        driver.take_over(sink)
+        driver.take_over(sink, resumption.received or 0)
         return driver
 
     def _open(

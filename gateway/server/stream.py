@@ -8,21 +8,18 @@ read itself, and is at last hung up on; nobody else notices.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from gateway.config import Config
 from gateway.dialects import Close, Dialect, SocketRoute
 from gateway.errors import (
     ClientError,
     GatewayError,
     OverloadedError,
     SlowClientError,
-    UnauthorizedError,
 )
-from gateway.server.auth import is_key_subprotocol, offered_key, origin_allowed
+from gateway.server.auth import chosen_subprotocol, not_keys, offered_key
 from gateway.server.driver import SessionDriver
 from gateway.server.opening import opening_of
 from gateway.server.resumable import resumption_of
@@ -54,18 +51,18 @@ class StreamSink(DialectSink):
 
 async def serve_stream(websocket: WebSocket, service: Service, route: SocketRoute) -> None:
     """Handle one WebSocket from handshake to close."""
-    if not await _handshake(websocket, service.config, route):
+    if not await _handshake(websocket, route):
         return
     opening = opening_of(websocket, service)
     sink = StreamSink(route.open(opening), websocket, service)
     try:
         key = offered_key(opening, route)
-        _authorize(key, service.config)
+        service.authorize(key)
         resumption = resumption_of(opening.query, key) if route.resumable else None
         limits = route.limits(opening)
         async with service.session(route.name, sink, limits, resumption) as driver:
             sink.driver = driver
-            driver.begin(None if resumption is None else resumption.received)
+            driver.begin()
             await _converse(websocket, driver, sink)
     except (OverloadedError, ClientError) as error:
         sink.send(Failed(None, error.code, str(error)))
@@ -75,34 +72,19 @@ async def serve_stream(websocket: WebSocket, service: Service, route: SocketRout
         sink.release()
 
 
-async def _handshake(websocket: WebSocket, config: Config, route: SocketRoute) -> bool:
+async def _handshake(websocket: WebSocket, route: SocketRoute) -> bool:
     """Accept, or refuse with an HTTP status."""
-    offered = websocket.scope["subprotocols"]
-    ours = route.subprotocol in offered
-    origin, host = websocket.headers.get("origin"), websocket.headers.get("host")
-    if not origin_allowed(origin, host, config.allowed_origins):
-        text = f"expected a page of this host or an allowed origin, got {origin!r}"
-        await websocket.send_denial_response(PlainTextResponse(text, status_code=403))
-        return False
-    if route.subprotocol is not None and not ours and _protocols(offered):
+    offered = tuple(websocket.scope["subprotocols"])
+    chosen = chosen_subprotocol(offered, route.subprotocol)
+    if chosen is None and route.subprotocol is not None and not_keys(offered):
         text = f"expected the subprotocol {route.subprotocol}, got {', '.join(offered)}"
         await websocket.send_denial_response(PlainTextResponse(text, status_code=400))
         return False
     try:
-        await websocket.accept(subprotocol=route.subprotocol if ours else None)
+        await websocket.accept(subprotocol=chosen)
     except WebSocketDisconnect:
         return False
     return True
-
-
-def _protocols(offered: Iterable[str]) -> list[str]:
-    return [name for name in offered if not is_key_subprotocol(name)]
-
-
-def _authorize(key: str | None, config: Config) -> None:
-    if not config.accepts_key(key):
-        got = "none" if key is None else "another one"
-        raise UnauthorizedError(f"expected a valid API key, got {got}")
 
 
 async def _converse(websocket: WebSocket, driver: SessionDriver, sink: StreamSink) -> None:

@@ -14,17 +14,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import h11
+from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config as UvicornConfig
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.exceptions import InvalidState
+from websockets.frames import Opcode
 
 HANG_UP = "hang_up"
 SEND_ALL = "send_all"
 LINGER_S = 2.0
 # Unsent bytes the kernel may hold per connection: what it holds cannot be taken back at a barge-in.
 KERNEL_UNSENT_BYTES = 64 * 1024
+
+_PONG_HEAD = bytes([0x80 | Opcode.PONG])  # the first byte of a whole pong: FIN and its opcode
 
 HangUp = Callable[[int, str], None]  # close code (WebSocket) and reason
 SendAll = Callable[[Sequence[bytes | str]], Awaitable[bool]]
@@ -42,6 +46,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     ) -> None:
         hooks = {HANG_UP: self.hang_up, SEND_ALL: self.send_all}
         super().__init__(config, server_state, {**app_state, **hooks}, _loop)
+        self._pong: bytes | None = None  # waits for the transport to take more
 
     async def send_all(self, messages: Sequence[bytes | str]) -> bool:
         """Send messages in one piece when the transport takes more; False: nobody reads them."""
@@ -59,6 +64,12 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         return True
 
+    async def send(self, message: ASGISendEvent) -> None:
+        """See uvicorn; its own log calls an answer that refuses the handshake an incomplete one."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
+
     def hang_up(self, code: int, reason: str) -> None:
         """Queue a close frame behind what is unsent; a client that still does not read is cut."""
         if self.transport.is_closing():
@@ -75,10 +86,32 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.loop.call_later(LINGER_S, self.transport.abort)
 
     def handle_ping(self) -> None:
-        """Answer, but never to a client that does not read the answers."""
-        pongs = self.conn.data_to_send()
-        if self.writable.is_set():
-            self.transport.write(b"".join(pongs))
+        """Answer; a client that does not read gets the newest answer only, once it reads again.
+
+        RFC 6455, 5.5.3: of several pings that are not answered yet, only the last one need be.
+        """
+        frames = self.conn.data_to_send()
+        if not self.writable.is_set():
+            pongs = [frame for frame in frames if frame[:1] == _PONG_HEAD]
+            frames = [frame for frame in frames if frame[:1] != _PONG_HEAD]
+            self._pong = pongs[-1] if pongs else self._pong
+        self.transport.write(b"".join(frames))
+
+    def resume_writing(self) -> None:
+        """The transport takes more: first the answer that waits."""
+        pong, self._pong = self._pong, None
+        if pong is not None and not (self.close_sent or self.transport.is_closing()):
+            self.transport.write(pong)
+        super().resume_writing()
+
+    def keepalive_timeout(self) -> None:
+        """Our ping was not answered in time. While it may not have left yet, that says nothing:
+        whoever reads too slowly is the outbox's affair.
+        """
+        if self.transport.get_write_buffer_size() == 0:
+            super().keepalive_timeout()
+        elif self.ping_timeout is not None:
+            self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
 
 
 class RequestProtocol(H11Protocol):

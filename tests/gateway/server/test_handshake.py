@@ -25,7 +25,7 @@ from tests.gateway.shell import (
 SENTENCE = "The quick brown fox jumps over the lazy dog. "
 
 
-async def test_subprotocols() -> None:
+async def test_subprotocols(caplog: pytest.LogCaptureFixture) -> None:
     async with gateway() as served:
         async with socket(served, subprotocols=["voice-gateway.v1", "other"]) as ws:
             assert ws.subprotocol == "voice-gateway.v1"
@@ -36,6 +36,7 @@ async def test_subprotocols() -> None:
                 pass
         assert refused.value.response.status_code == 400
         assert b"voice-gateway.v1" in (refused.value.response.body or b"")
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 
 from gateway.errors import SlowClientError
 from gateway.server.outbox import Outbox
+from tests.gateway.timers import Timers
 
 
 class Watched:
@@ -21,37 +20,6 @@ class Watched:
         self.box: Outbox[bytes] = Outbox(
             100, 400, stall_timeout_s, self.writable.append, self.slow.append
         )
-
-
-@dataclass
-class Timer:
-    """What `call_later` was asked for."""
-
-    delay_s: float
-    callback: Callable[..., object]
-    arguments: tuple[object, ...]
-    cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
-
-    def fire(self) -> None:
-        self.callback(*self.arguments)
-
-
-class Timers:
-    """The loop's timers under the test's control."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._timers: list[Timer] = []
-        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", self._call_later)
-
-    def running(self) -> list[Timer]:
-        return [timer for timer in self._timers if not timer.cancelled]
-
-    def _call_later(self, delay_s: float, callback: Callable[..., object], *args: object) -> Timer:
-        self._timers.append(Timer(delay_s, callback, args))
-        return self._timers[-1]
 
 
 async def test_order_and_end() -> None:

@@ -170,6 +170,47 @@ async def test_messages_it_never_sent_and_messages_it_no_longer_has() -> None:
             assert again["resumed"]
 
 
+@pytest.mark.parametrize("ahead", [1, 10_000, 10**17])
+async def test_a_wrong_number_takes_nothing_from_a_live_session(
+    uninterrupted: list[bytes], ahead: int
+) -> None:
+    async with gateway(FakeEngine(SLOW)) as served:
+        async with stream(served, "resumable=true") as (ws, hello):
+            await speak(ws)
+            got = [await receive(ws) for _ in range(5)]
+            sent = 10**4 + ahead  # more than there can be
+            async with stream(served, back(hello, sent)) as (wrong, error):
+                assert error["code"] == "resume_expired"
+                with pytest.raises(ConnectionClosed):
+                    await receive(wrong)
+                assert wrong.close_code == 4410
+            _, rest = await until_event(ws, "done")
+            assert audio([*got, *rest]) == uninterrupted
+            await send(ws, "text", context="b", text="Obeyed as before.")
+            await send(ws, "end", context="b")
+            await until_event(ws, "done")
+        refused = served.service.metrics.registry.get_sample_value(
+            "voice_gateway_refused_total", {"code": "resume_expired"}
+        )
+        assert refused == 1
+
+
+async def test_a_wrong_number_does_not_prolong_or_end_the_wait() -> None:
+    async with gateway(FakeEngine(SLOW)) as served:
+        async with stream(served, "resumable=true") as (ws, hello):
+            await speak(ws)
+            got = [await receive(ws) for _ in range(5)]
+        (driver,) = served.service._sessions
+        await until(lambda: driver.session._hold.until_ms is not None)
+        until_ms = driver.session._hold.until_ms
+        async with stream(served, back(hello, 10**6)) as (_, error):
+            assert error["code"] == "resume_expired"
+        assert driver.session._hold.until_ms == until_ms
+        async with stream(served, back(hello, len(got))) as (ws, again):
+            assert again["resumed"]
+            await until_event(ws, "done")
+
+
 @pytest.mark.parametrize(
     "query", ["resume=x", "resume=x&received=-1", "resume=x&received=%C2%B2", "resumable=yes"]
 )

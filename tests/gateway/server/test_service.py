@@ -68,7 +68,7 @@ async def test_the_page_is_served_with_its_policy() -> None:
 
 async def test_pages_of_other_origins_need_leave() -> None:
     async with gateway(allowed_origins="https://app.example") as served, http(served) as client:
-        for origin, status in (("https://evil.example", 401), ("https://app.example", 200)):
+        for origin, status in (("https://evil.example", 403), ("https://app.example", 200)):
             response = await client.post("v1/audio/speech", json=SPEECH, headers={"Origin": origin})
             assert response.status_code == status
         assert response.headers["access-control-allow-origin"] == "https://app.example"

@@ -113,7 +113,7 @@ BAD = [
     ('{"type":"text","context":"a","text":"\\ud800"}', "invalid_text"),
     ('{"type":"configure","context":"a","speed":9}', "invalid_value"),
     ('{"type":"configure","context":"a","voice":"nobody"}', "unknown_voice"),
-    ('{"type":"end","context":"nobody"}', "unknown_context"),
+    ('{"type":"flush","context":"nobody"}', "unknown_context"),
     (b"\x00\x01", "invalid_message"),
     ("[" * 50_000, "invalid_message"),
 ]

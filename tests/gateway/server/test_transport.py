@@ -8,10 +8,13 @@ import socket
 from typing import Any
 
 import pytest
+from websockets.frames import Frame, Opcode
 
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.server.transport import StreamProtocol
 from tests.gateway import shell
+from tests.gateway.timers import Timers
+from tests.gateway.wire import Wire, connected
 
 
 async def test_small_frames_do_not_wait_for_an_acknowledgement(
@@ -53,9 +56,93 @@ async def test_several_messages_leave_in_one_piece_and_none_after_the_end(
         assert not await protocol.send_all([b"late"])
 
 
-HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
-HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-UPGRADE = b"GET /v1/stream HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upg"
+HANDSHAKE = (
+    b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
+async def greeted(scope: Any, receive: Any, send: Any) -> None:
+    """An application that accepts and waits for the end."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def opened() -> Wire:
+    """A stream after its handshake."""
+    wire = connected(StreamProtocol, greeted, ws_ping_interval=20, ws_ping_timeout=20)
+    wire.protocol.data_received(HANDSHAKE)
+    while not wire.protocol.handshake_complete:  # noqa: ASYNC110 - it knows no event
+        await asyncio.sleep(0)
+    wire.peer_takes()
+    wire.sent.clear()
+    return wire
+
+
+def ping(payload: bytes) -> bytes:
+    return Frame(Opcode.PING, payload).serialize(mask=True)
+
+
+def pong(payload: bytes) -> bytes:
+    return Frame(Opcode.PONG, payload).serialize(mask=False)
+
+
+async def test_of_the_pings_that_came_while_the_link_was_full_the_newest_is_answered() -> None:
+    wire = await opened()
+    wire.protocol.data_received(ping(b"1"))
+    wire.peer_takes()
+    assert wire.sent == pong(b"1")
+    wire.sent.clear()
+    await wire.protocol.send_all([bytes(100_000)])
+    full = len(wire.unsent)
+    wire.protocol.data_received(ping(b"2") + ping(b"3"))
+    for n in range(4, 1000):
+        wire.protocol.data_received(ping(str(n).encode()))
+    assert len(wire.unsent) == full  # they add nothing to what waits
+    wire.peer_takes(50_000)
+    assert pong(b"999") not in bytes(wire.unsent)  # still over the mark
+    wire.peer_takes(full - 50_000)
+    assert wire.unsent == pong(b"999")
+    wire.peer_takes()
+    wire.protocol.data_received(ping(b"again"))  # and then each at once
+    assert wire.unsent == pong(b"again")
+
+
+async def test_a_full_link_still_closes_and_answers_no_ping_behind_the_close() -> None:
+    close = Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=True)
+    wire = await opened()
+    await wire.protocol.send_all([bytes(100_000)])
+    full = len(wire.unsent)
+    wire.protocol.data_received(ping(b"1") + close)
+    assert wire.unsent[full:] == Frame(Opcode.CLOSE, b"\x03\xe8").serialize(mask=False)
+    wire.peer_takes()
+    assert pong(b"1") not in wire.sent and not wire.unsent
+
+
+async def test_a_ping_of_ours_that_waits_behind_sound_is_not_overdue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timers = Timers(monkeypatch)
+    wire = await opened()
+    await wire.protocol.send_all([bytes(60_000)])
+    (asking,) = timers.running()
+    asking.fire()
+    for left in (40_000, 20_000):
+        wire.peer_takes(len(wire.unsent) - left)
+        (overdue,) = timers.running()
+        overdue.fire()
+        assert not wire.is_closing()
+    wire.peer_takes()
+    (overdue,) = timers.running()
+    overdue.fire()  # it has left, and was not answered
+    assert wire.is_closing()
+
+
+HEAD = b"POST /v1/audio/speech HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UPGRADE = b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upg"
 LIMIT_MS = 300
 
 
