@@ -1,4 +1,4 @@
-"""The product as a process, with the built-in voice, for SDKs that run in processes of their own."""
+"""The product as a process, with the built-in voice, for SDKs in processes of their own."""
 
 from __future__ import annotations
 
