@@ -1,0 +1,288 @@
+"""Dates in every order, months, weekdays, decades, centuries and spans of years."""
+
+from __future__ import annotations
+
+import re
+
+from engine.reading.english import context, numbers
+from engine.reading.english.tables import MONTH, MONTHS, SHORT_WEEKDAYS, WEEKDAYS
+from engine.reading.types import Match, Part, Rule, Spoken, part, rule
+
+_BY_START = {name[:3].lower(): name for name in MONTHS}
+_DAYS_IN = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_SHORT_DAY = "|".join(sorted(SHORT_WEEKDAYS, key=len, reverse=True))
+_DAY = r"(?P<day>3[01]|[12]\d|0?[1-9])"
+_YEAR = r"(?P<year>1[0-9]\d\d|20\d\d|21\d\d)"
+_YEAR_BEHIND = rf"(?:,?\s(?:of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s?(?P<short>'\d\d)\b)?"
+_ORDINAL = r"(?:\s?(?:st|nd|rd|th)\b)?"
+_THEN = r"(?P<time>[T ]\s?(?=\d\d?:\d\d))?"
+_YEAR_CUES = frozenset(
+    "in since from until till by before after during year years of early late mid circa spring "
+    "summer autumn fall winter and or to between around through january february march april may "
+    "june july august september october november december jan feb mar apr jun jul aug sep sept "
+    "oct nov dec copyright ca the".split()
+)
+_NOT_PLURAL = frozenset("is was has as this his its us thus yes does plus versus across".split())
+_UNCOUNTED = frozenset("people men women children police cattle".split())
+
+
+def month(text: str) -> str:
+    """The full name of a month written short or long."""
+    return _BY_START[text[:3].lower()]
+
+
+def _said_day(day: int) -> str:
+    return numbers.ordinal(day)
+
+
+def _exists(day: int, month_number: int) -> bool:
+    return 1 <= month_number <= 12 and 1 <= day <= 31
+
+
+def _full_year(text: str) -> str:
+    """Four digits as a year; two as the century at hand: '24, 98."""
+    text = text.strip("'’")
+    if len(text) == 4:
+        return numbers.year(int(text))
+    return numbers.year(int(text) + (2000 if int(text) < 70 else 1900))
+
+
+def _iso(match: Match) -> Spoken:
+    day, number = int(match["day"]), int(match["month"])
+    if not _exists(day, number):
+        return None
+    return f"{MONTHS[number - 1]} {_said_day(day)} {numbers.year(int(match['year']))}"
+
+
+def _figures(match: Match) -> Spoken:
+    """Month first, as in the United States, unless only the other order or the points of Europe
+    make a date.
+    """
+    first, second = int(match["first"]), int(match["second"])
+    day_first = first > 12 or match["mark"] == "." and second <= 12
+    day, number = (first, second) if day_first else (second, first)
+    if not _exists(day, number) or day > _DAYS_IN[number - 1]:
+        return None
+    return f"{MONTHS[number - 1]} {_said_day(day)} {_full_year(match['year'])}"
+
+
+def _no_year(match: Match) -> Spoken:
+    """3/15 is a day where it can be no usual fraction, or where the word before asks for one."""
+    number, day = int(match["month"]), int(match["day"])
+    if not _exists(day, number):
+        return None
+    if (number, day) == (9, 11):
+        return "nine eleven"
+    cue = context.before(match) in ("on", "by", "due", "until", "since", "dated", "before", "after")
+    if not cue and (day <= 12 or day in (15, 16, 20, 24, 25, 30) and number in (1, 5, 7, 11)):
+        return None
+    if not cue and context.before(match) in ("page", "step", "chapter", "part", "slide", "question"):
+        return None
+    return f"{MONTHS[number - 1]} {_said_day(day)}"
+
+
+def _is_month(match: Match, word: str) -> bool:
+    """May and march are words too: as a month they need a capital, March and May no verb's place."""
+    if word.lower() not in ("may", "march", "mar", "dec", "sun"):
+        return True
+    return word[0].isupper() and not word.isupper() and context.before(match) not in (
+        "you", "i", "we", "they", "he", "she", "it", "who",
+    )  # fmt: skip
+
+
+def _month_day(match: Match) -> Spoken:
+    if not _is_month(match, match["month"]):
+        return None
+    parts = [part(match, "month", month(match["month"]))]
+    said = _said_day(int(match["day"]))
+    parts.append(part(match, "day", said))
+    if match["last"]:
+        parts.append(Part(f"to {_said_day(int(match['last']))}", *match.span("last")))
+    return parts + _year_part(match)
+
+
+def _year_part(match: Match) -> list[Part]:
+    for group in ("year", "short"):
+        if match[group]:
+            return [part(match, group, _full_year(match[group]))]
+    return []
+
+
+def _day_month(match: Match) -> Spoken:
+    if not _is_month(match, match["month"]) or context.before(match) in ("chapter", "page"):
+        return None
+    article = "" if context.before(match) in ("the", "this", "every", "of") else "the "
+    day = f"{article}{_said_day(int(match['day']))} of"
+    start = match.start("day")
+    parts = []
+    if match["low"]:
+        start = match.start("low")
+        low = f"{article}{_said_day(int(match['low']))} to"
+        parts.append(Part(low, start, match.end("low")))
+        day = f"the {_said_day(int(match['day']))} of"
+        start = match.start("day")
+    parts.append(Part(day, start, match.end("day")))
+    parts.append(part(match, "month", month(match["month"])))
+    return parts + _year_part(match)
+
+
+def _month_year(match: Match) -> Spoken:
+    if not _is_month(match, match["month"]):
+        return None
+    parts = [part(match, "month", month(match["month"]))]
+    if match["other"]:
+        parts.append(Part(f"to {month(match['other'])}", *match.span("other")))
+    return parts + _year_part(match)
+
+
+def _months(match: Match) -> Spoken:
+    return [
+        part(match, "month", month(match["month"])),
+        Part(f"to {month(match['other'])}", *match.span("other")),
+    ]
+
+
+def _short_month(match: Match) -> Spoken:
+    """Jan., Sept. alone; a short name that is also a word wants its full stop and a capital."""
+    if not _is_month(match, match["month"]):
+        return None
+    return month(match["month"])
+
+
+def _weekdays(match: Match) -> Spoken:
+    day = SHORT_WEEKDAYS[match["day"]] if match["day"] in SHORT_WEEKDAYS else match["day"]
+    parts = [part(match, "day", day)]
+    if match["other"]:
+        other = SHORT_WEEKDAYS.get(match["other"], match["other"])
+        parts.append(Part(f"to {other}", *match.span("other")))
+    elif match["day"] in ("Sat", "Sun", "Wed", "Mon", "Fri") and not _surely_a_day(match):
+        return None
+    return parts
+
+
+def _surely_a_day(match: Match) -> bool:
+    before = context.before(match)
+    behind = match.string[match.end() : match.end() + 12]
+    return (
+        match[0].endswith(".")
+        or before in ("on", "every", "next", "last", "this", "until", "by", "from", "since", "and")
+        or re.match(rf"\s?(?:[,/]|at\b|[ap]m\b|morning|night|\d|(?:{MONTH})\b)", behind) is not None
+        or context.stands_alone(match)
+    )
+
+
+def _decade(match: Match) -> Spoken:
+    text = match["decade"]
+    if len(text) == 2:
+        return numbers.plural(numbers.cardinal(int(text)))
+    if int(text) % 1000 == 0:
+        return numbers.plural(numbers.cardinal(int(text)))
+    return numbers.plural(numbers.year(int(text)))
+
+
+def _years(match: Match) -> Spoken:
+    """1984-1986, 2023-24, 2021/2022."""
+    low, high = match["low"], match["high"]
+    if len(high) == 4 and not -1 < int(high) - int(low) < 1000:
+        return None
+    if len(high) == 2 and (int(high) <= int(low[2:]) or int(high) <= 12 and match["mark"] == "/"):
+        return None
+    said = numbers.year(int(high)) if len(high) == 4 else numbers.short_year(high)
+    joint = "" if match["mark"] == "/" else "to "
+    return [part(match, "low", numbers.year(int(low))), part(match, "high", joint + said)]
+
+
+def _era(match: Match) -> Spoken:
+    """300 BC, 79 AD, 500 BCE."""
+    number = match["number"].replace(",", "")
+    said = numbers.in_pairs(number) if len(number) == 4 else numbers.cardinal(int(number))
+    letters = " ".join(match["era"].replace(".", "").upper())
+    return [part(match, "number", said), part(match, "era", letters)]
+
+
+def _after_ad(match: Match) -> Spoken:
+    return [Part("A D", match.start(), match.start() + 2), part(match, "number", _any_year(match))]
+
+
+def _any_year(match: Match) -> str:
+    number = match["number"]
+    return numbers.year(int(number)) if len(number) == 4 else numbers.cardinal(int(number))
+
+
+def _apostrophe_year(match: Match) -> Spoken:
+    """Class of '08; a quotation mark before a number is no apostrophe."""
+    if match.string.find("'", match.end()) >= 0 and context.before(match) not in ("of", "in"):
+        return None
+    return numbers.short_year(match["year"])
+
+
+def _quarter(match: Match) -> Spoken:
+    names = ("first", "second", "third", "fourth")
+    said = f"the {names[int(match['quarter']) - 1]} quarter of"
+    return f"{said} {_full_year(match['year'])}"
+
+
+def is_year(match: Match) -> bool:
+    """Whether four digits mean a year, by what stands beside them."""
+    number = int(match[0])
+    if not 1000 <= number <= 2199:
+        return False
+    before, noun = context.before(match), context.after(match)
+    if noun and noun.islower() and noun not in context.FUNCTION_WORDS and _counts(noun, before):
+        return False
+    return number >= 1100 and number % 1000 != 0 or before in _YEAR_CUES and number % 1000 != 0
+
+
+def _counts(noun: str, before: str) -> bool:
+    if noun in _UNCOUNTED:
+        return True
+    plural = len(noun) > 3 and noun.endswith("s") and noun not in _NOT_PLURAL
+    return plural and not noun.endswith("ss") and before not in _YEAR_CUES
+
+
+_FIGURES = (
+    r"(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)(?P<year>[12]\d{3}|\d\d)"
+    r"(?![\d]|[-/.]\d)"
+)
+_DASH = r"\s?[-–—]\s?"
+
+RULES: tuple[Rule, ...] = (
+    rule("date", r"\d", rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d|-\d){_THEN}", _iso),
+    rule("date", r"\d", rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])", _iso),
+    rule("date", r"\d", _FIGURES, _figures),
+    rule("date", r"\d", r"(?P<month>1[0-2]|0?[1-9])/(?P<day>3[01]|[12]\d|0?[1-9])(?![\d/.]|\s?%)"
+         r"(?!\w)", _no_year),
+    rule("date", r"\d", rf"(?:(?P<low>3[01]|[12]\d|[1-9]){_ORDINAL}{_DASH})?{_DAY}{_ORDINAL}\s(?:of\s)?"
+         rf"(?P<month>(?i:{MONTH}))\b\.?{_YEAR_BEHIND}", _day_month),
+    rule("date", r"[A-Za-z]", rf"(?P<month>(?i:{MONTH}))\.?[\s-](?:the\s)?{_DAY}{_ORDINAL}"
+         rf"(?:{_DASH}(?P<last>3[01]|[12]\d|0?[1-9]){_ORDINAL})?(?![\d:%]|[.,]\d)"
+         rf"(?!\s?(?:[ap]\.?m\b|miles|times|km|percent|days|people))"
+         rf"(?:-(?=[12]\d{{3}}))?{_YEAR_BEHIND.replace(',?', '(?:,|(?<=-))?').replace(chr(92)+'s(?:of', chr(92)+'s?(?:of')}", _month_day),
+    rule("date", r"[A-Za-z]", rf"(?P<month>(?i:{MONTH}))\.?(?:{_DASH}(?P<other>{MONTH})\.?)?"
+         rf"(?:,?\s(?:of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s(?P<short>'\d\d)\b)", _month_year),
+    rule("date", r"[A-Z]", rf"(?P<month>{MONTH})\.?{_DASH}(?P<other>{MONTH})\b\.?", _months),
+    rule("date", r"[A-Z]", rf"(?P<day>{_SHORT_DAY}|{'|'.join(WEEKDAYS)})\b\.?(?:{_DASH}"
+         rf"(?P<other>{_SHORT_DAY}|{'|'.join(WEEKDAYS)})\b\.?)?", _weekdays),
+    rule("date", r"[A-Z]", r"(?P<month>Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Apr)\b\.?(?!')", _short_month),
+    rule("date", r"\d", r"(?P<low>1[0-9]\d\d|20\d\d)s[-–](?P<high>\d\d)s\b", lambda m: [
+        part(m, "low", numbers.plural(numbers.year(int(m["low"])))),
+        part(m, "high", "to " + numbers.plural(numbers.cardinal(int(m["high"]))))]),
+    rule("date", r"\d", r"(?P<decade>1\d\d0|20\d0|[2-9]0)['’]?\s?(?<!\d\s)s\b", _decade),
+    rule("date", r"['’]", r"['’](?P<decade>[1-9]0)['’]?s\b", _decade),
+    rule("date", r"['’]", r"(?<!\w)['’](?P<year>\d\d)(?![\d'’%])\b", _apostrophe_year),
+    rule("date", r"\d", r"(?P<low>1[0-9]\d\d|20\d\d)\s?(?P<mark>[-–—/])\s?(?P<high>1[0-9]\d\d|20\d\d"
+         r"|\d\d)(?![\d]|[-–/.,]\d|\s?(?:[a-zA-Z°%]|=))(?!\w)|(?!)", _years),
+    rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)",
+         _era),
+    rule("date", r"A", r"A\.?D\.?\s(?P<number>\d{1,4})(?![\d,.]\d|\d)", _after_ad),
+    rule("date", r"\d", r"(?P<quarter>[1-4])Q(?P<year>\d\d|20\d\d)\b", _quarter),
+    rule("date", r"Q", r"Q(?P<quarter>[1-4])\s(?P<year>20\d\d)\b", lambda m: [
+        Part(f"Q {numbers.cardinal(int(m['quarter']))}", m.start(), m.end("quarter")),
+        part(m, "year", numbers.year(int(m["year"])))]),
+)  # fmt: skip
+
+TRIGGERS = frozenset(
+    [name.lower() for name in MONTHS]
+    + [name[:3].lower() for name in MONTHS]
+    + ["sept", *(day.lower() for day in (*SHORT_WEEKDAYS, *WEEKDAYS)), "ad"]
+)
