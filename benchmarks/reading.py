@@ -32,6 +32,7 @@ CASES = Path(__file__).parent.parent / "tests" / "engine" / "reading" / "cases.j
 NVIDIA_TESTS = Path("tests/nemo_text_processing/en/data_text_normalization")
 PAIRS = ("GoogleTN.json", "LibriTTS.json")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_TAG = re.compile(r"<[a-z/][^<>]*>")
 _STRESS = str.maketrans("", "", "ˈˌ")
 
 
@@ -68,7 +69,7 @@ def nvidia_cases(root: Path) -> Iterator[Case]:
 
 def words_of(text: str) -> list[str]:
     """Words in lower case without marks; hyphens part them."""
-    return _WORD.findall(text.lower().replace("’", "'").replace("`", "'"))
+    return _WORD.findall(_TAG.sub(" ", text).lower().replace("’", "'").replace("`", "'"))
 
 
 def sounds_of(text: str) -> str:
@@ -80,8 +81,21 @@ def sounds_of(text: str) -> str:
 
 
 def _loosely(words: list[str]) -> str:
+    """One form for what a single accepted reading leaves open: which of two usual ways of saying a
+    date, a year or a zero, "and" within numbers, letters apart or together.
+    """
     same = {"oh": "zero", "o": "zero", "mister": "mr", "misses": "mrs", "missus": "mrs"}
-    return "".join(same.get(word, word) for word in words if word != "and")
+    text = " ".join(same.get(word, word) for word in words if word not in ("and", "s"))
+    text = _DAY_FIRST.sub(r"\2 \1", text).replace("two thousand twenty", "twenty twenty")
+    text = _TWO_THOUSAND.sub(r"twenty \1", text).replace("dollars", "dollar")
+    return text.replace(" ", "").replace("'", "")
+
+
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+)
+_DAY_FIRST = re.compile(rf"the ((?:(?:twenty|thirty) )?[a-z]+(?:st|nd|rd|th)) of ({_MONTHS})\b")
+_TWO_THOUSAND = re.compile(r"two thousand (ten|eleven|twelve|[a-z]+teen|twenty|thirty)\b")
 
 
 def is_right(said: str, case: Case, loose: bool) -> bool:

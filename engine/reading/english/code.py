@@ -12,8 +12,10 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GROUP = re.compile(r"\+|[A-Za-z]+|\d+")
 _SHORT_NAMES = frozenset("version v".split())
+_GROUPED_CUES = frozenset("isbn issn account ssn serial phone tel fax imei doi ean upc card".split())
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[^\w\s]")
+_HYPHENED = re.compile(r"[A-Za-z]{2,}-\d+(?:\.\d+)?(?:'?s)?(?![\w-])")
 _CODE_WORDS = frozenset(
     "code confirmation pnr otp password passcode reference ref plate license licence serial sku "
     "tracking key token voucher coupon id postcode".split()
@@ -53,6 +55,12 @@ def _loose_telephone(match: Match) -> Spoken:
 
 def _card(match: Match) -> Spoken:
     return _groups(match)
+
+
+def _named_groups(match: Match) -> Spoken:
+    """Groups with hyphens after a word that says what they are: ISBN 0-521-36395-0."""
+    cues = context.words_before(match)[:2]
+    return _groups(match) if any(cue in _GROUPED_CUES for cue in cues) else None
 
 
 def _machine(match: Match) -> Spoken:
@@ -107,6 +115,8 @@ def _release(match: Match) -> Spoken:
 
 def _mixed(match: Match) -> Spoken:
     """Letters and digits in one: AA1234, B12, 221B, x86-64, CO₂, XK7P2Q, INV-2024-0042."""
+    if _HYPHENED.match(match.string, match.start()) is not None:
+        return None  # a word and a number: GPT-3.5, mid-1980s
     text = match[0].translate(_SUBSCRIPTS)
     spelled = _is_code(match)
     parts = []
@@ -189,6 +199,7 @@ RULES: tuple[Rule, ...] = (
     rule("telephone", r"\d", rf"\d{{3}}-\d{{4}}(?![\d-]){_EXTENSION}", _telephone),
     rule("telephone", r"\+", r"\+\d{7,15}(?!\d)", _telephone),
     rule("telephone", r"[\d+(]", r"(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ ]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\d.,/:%-])", _loose_telephone),
+    rule("code", r"\d", r"\d+(?:\s?[-–]\s?\d+)+(?:\s?[-–]\s?[xX])?(?!\w)", _named_groups),
     rule("code", r"\d", r"\d{4}(?:[ -]\d{4}){2,4}(?!\d)|\d{3}-\d{2}-\d{4}(?!\d)|97[89]-\d{1,5}-\d+-\d+-[\dX](?!\d)"
          r"|\d{4}[ -]\d{6}[ -]\d{5}(?!\d)", _card),
     rule("code", r"\d", r"\d{1,3}(?:\.\d{1,3}){3}(?![\d.]\d|\d)(?::(?P<port>\d{2,5}))?", _machine),

@@ -85,7 +85,7 @@ def _is_month(match: Match, word: str) -> bool:
     """May and march are words too: as a month they need a capital, March and May no verb's place."""
     if word.lower() not in ("may", "march", "mar", "dec", "sun"):
         return True
-    return word[0].isupper() and not word.isupper() and context.before(match) not in (
+    return word[0].isupper() and context.before(match) not in (
         "you", "i", "we", "they", "he", "she", "it", "who",
     )  # fmt: skip
 
@@ -195,7 +195,7 @@ def _years(match: Match) -> Spoken:
 def _era(match: Match) -> Spoken:
     """300 BC, 79 AD, 500 BCE."""
     number = match["number"].replace(",", "")
-    said = numbers.in_pairs(number) if len(number) == 4 else numbers.cardinal(int(number))
+    said = numbers.cardinal(int(number)) if number.endswith("00") else numbers.in_pairs(number)
     letters = " ".join(match["era"].replace(".", "").upper())
     return [part(match, "number", said), part(match, "era", letters)]
 

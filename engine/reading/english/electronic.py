@@ -149,7 +149,7 @@ RULES: tuple[Rule, ...] = (
     rule("electronic", r"[A-Za-z\d_]", rf"(?P<name>[\w-]+)(?P<dot>\.)(?P<ending>(?i:{_FILES}))(?![\w-]|\.\w)", _file),
     rule("electronic", r"[A-Za-z]", r"[A-Za-z]:\\[\w\\. -]*\w|[A-Za-z]:\\", _drive),
     rule("electronic", r"[~/.]", r"(?<![\w<])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*(?<![.])|(?<![\w/])\.[a-z][\w]+(?:/\w+)*", _path),
-    rule("electronic", r"-", r"(?<!\S)(?P<dashes>--|-)(?P<name>[A-Za-z][\w-]*)", _flag),
+    rule("electronic", r"-", r"(?<!\S)(?P<dashes>--|-)(?P<name>[a-z][\w-]*)(?!\S)", _flag),
     rule("electronic", r"[#]", r"(?<!\w)#(?P<name>[A-Za-z]\w*)", _hashtag),
     rule("electronic", r"[ACDESOW]", rf"(?:{_KEY})(?:[+-](?:{_KEY}))*[+-](?:[A-Z]|F\d\d?|[A-Z][a-z]+|Del)(?!\w)", _keys),
 )  # fmt: skip

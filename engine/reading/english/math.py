@@ -137,7 +137,7 @@ SIGN_RULES: tuple[Rule, ...] = (
     rule("math", r"[-–]", r"(?P<sign>[-–])(?=\s?[\w(]{1,6}\s?=)", _operator),
     rule("math", r"[-]", r"(?<=\s)(?P<sign>-)(?=\s[a-z0-9](?!\w))", _operator),
     rule("math", r"[*]", r"(?P<sign>\*)(?=\s?[\w(])", _operator),
-    rule("math", r"[/]", r"(?<=\s)(?P<sign>/)(?=\s[\w(])", _operator),
+    rule("math", r"[/]", r"(?<=[\d)]\s)(?P<sign>/)(?=\s[\d(])|(?<=[)])(?P<sign2>/)(?=[\w(])", lambda m: "over"),
     rule("math", "[" + re.escape("".join(SIGNS)) + "]", "[" + re.escape("".join(SIGNS)) + "]", _sign),
 )  # fmt: skip
 

@@ -6,22 +6,23 @@ import re
 
 from engine.reading.english import context, numbers
 from engine.reading.english.tables import SCALE_WORD, SCALES
-from engine.reading.english.units import LABELS, LENGTHS, LETTERS, POWER, UNIT, UNITS
+from engine.reading.english.units import (
+    LABELS,
+    LENGTHS,
+    LETTERS,
+    POWER,
+    UNIT,
+    UNITS,
+    unit_words,
+)
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _MIXED = r"(?:\d+\s\d+/\d+|\d*\s?[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]|\d{1,2}/\d{1,2})"
-_QUANTITY = rf"(?P<number>{numbers.COMMA_DECIMAL}(?=\s?(?:[°º℃℉%]|[a-z]))|{numbers.NUMBER})"
+_QUANTITY = rf"(?P<number>{numbers.COMMA_DECIMAL}(?=\s?(?:[°º℃℉%]|[a-zA-Z]))|{numbers.NUMBER})"
 _SCALED = rf"(?P<scale>\s(?:{SCALE_WORD}))?"
 _BEHIND = rf"(?P<unit>{UNIT})(?P<power>{POWER})?(?:\s?/\s?(?P<per>{UNIT})(?P<perpower>{POWER})?)?(?!\w)(?!/\d)"
-_POWERS = {"2": "square", "²": "square", "3": "cubic", "³": "cubic"}
 _POWERED = {"2": "squared", "²": "squared", "3": "cubed", "³": "cubed"}
 _SHARP_NOUNS = frozenset("race run video tv display monitor resolution screen walk fun".split())
-
-
-def unit_words(symbol: str, power: str | None, one: bool) -> str:
-    """A unit in the singular or plural, squared or cubed."""
-    name = UNITS[symbol][0 if one else 1]
-    return f"{_POWERS[power[-1]]} {name}" if power else name
 
 
 def _unit(match: Match) -> Spoken:
@@ -58,7 +59,7 @@ def _plausible(match: Match, symbol: str, spaced: bool) -> bool:
         return True
     if symbol in ("d", "K", "T", "B", "t", "b", "N", "F", "J", "A", "at", "l") and spaced:
         return symbol in ("A", "N", "J", "K", "d") and context.before(match) not in LABELS
-    if symbol in LETTERS and spaced and context.before(match) in LABELS:
+    if symbol in LETTERS and context.before(match) in LABELS:
         return False
     if symbol in ("B", "b", "T", "t", "K") and not spaced:
         return False  # billions, or a name
@@ -69,6 +70,8 @@ def _plausible(match: Match, symbol: str, spaced: bool) -> bool:
 
 def _attribute(match: Match) -> Spoken:
     """12-inch, 6-ft, 5-km: always one."""
+    if len(match["unit"]) == 1 and match["unit"].isupper():
+        return None
     return [
         part(match, "number", numbers.plain(match["number"])),
         part(match, "unit", UNITS[match["unit"]][0]),
@@ -130,7 +133,7 @@ def _per_unit(match: Match) -> Spoken:
 
 RULES: tuple[Rule, ...] = (
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?['’′]\s?(?P<inches>1[01]|\d(?:\.\d)?)\s?(?:[\"”″]|''|’’)", _feet_inches),
-    rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?(?:ft|feet|foot)\.?\s(?P<inches>1[01]|\d)\s?(?:in|inches)\b\.?", _feet_inches),
+    rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?(?:ft)\.?\s(?P<inches>1[01]|\d)\s?(?:in)\b\.?", _feet_inches),
     rule("measure", r"\d", r"(?P<feet>\d{1,3})[′](?P<inches>(?!))?(?!\w)", _feet_inches),
     rule("measure", r"\d", rf"(?P<number>{numbers.NUMBER})(?:[\"″](?![\w])|-?inch(?!\w))(?<=[\"″])", _inches),
     rule("measure", r"\d", rf"(?P<top>\d{{2,3}})/(?P<bottom>\d{{2,3}})\s?(?P<unit>mmHg)\b", _pressure),

@@ -12,6 +12,7 @@ from engine.reading.english.tables import (
     BARE_TITLES,
     BEFORE_NUMBER,
     DIRECTIONS,
+    OLD_STATES,
     STATES,
     STREETS,
     SURE_STREETS,
@@ -31,7 +32,8 @@ _END = re.compile(r"\s*(?:\Z|[,;:)\n]|[A-Z])")
 _COUNTED = frozenset(
     "chapter part act scene book volume vol section article appendix figure table phase type level "
     "grade class stage tier title unit episode season rocky bowl war i ii world mark mk factor "
-    "schedule annex apollo gemini saturn rank group category lesson module step exhibit psalm canto "
+    "schedule annex apollo gemini saturn rank group category letter story study lecture corollary proposition theorem lemma sonnet hymn "
+    "plate map note fig lesson module step exhibit psalm canto "
     "verse paragraph page item no number game olympiad final fantasy quarter round day week "
     "century division region zone district ward corps army fleet option plan model series version "
     "titan star wars diablo civilization ultima quest hearts".split()
@@ -93,6 +95,11 @@ def _house(match: Match) -> Spoken:
         words = numbers.digits(match["number"])
     parts = [part(match, "number", words)]
     return parts + ([part(match, "letter", match["letter"].upper())] if match["letter"] else [])
+
+
+def _old_state(match: Match) -> Spoken:
+    """Norfolk, Va."""
+    return OLD_STATES[match["state"]]
 
 
 def _state(match: Match) -> Spoken:
@@ -190,8 +197,8 @@ def _roman(match: Match) -> Spoken:
     if re.match(r"\s[a-z]+", match.string[match.end() :]) and value < 2 and before not in _RULERS:
         return None
     if value > 39:
-        return numbers.cardinal(value)
-    return f"the {numbers.ordinal(value)}"
+        return None
+    return f"the {numbers.ordinal(value)}" + ("'s" if match["own"] else "")
 
 
 def _counted(match: Match, value: int) -> str:
@@ -209,6 +216,8 @@ def _loose_roman(match: Match, value: int) -> Spoken:
     noun = context.after(match)
     if noun.lower() in ("century", "centuries") and len(text) > 1:
         return numbers.ordinal(value)
+    if len(text) > 1 and value < 40 and _heads_line(match):
+        return numbers.cardinal(value)
     if len(text) > 3 and value > 1000 and text not in _NOT_ROMAN:
         return numbers.year(value)
     if len(text) > 2 and text not in _NOT_ROMAN and value > 4 and not _shouting(match) and "C" not in text and "D" not in text and "M" not in text:
@@ -216,6 +225,14 @@ def _loose_roman(match: Match, value: int) -> Spoken:
     if len(text) == 2 and text == "II" or text == "III":
         return numbers.cardinal(value)
     return None
+
+
+def _heads_line(match: Match) -> bool:
+    """Whether a numeral opens a line as a heading's number does: XV. OF THE PRIDE."""
+    before, behind = match.string[: match.start()], match.string[match.end() :]
+    return (not before.strip() or before.rstrip(" ").endswith("\n")) and not re.match(
+        r"\s[a-z]", behind
+    )
 
 
 def _small_roman(match: Match) -> Spoken:
@@ -276,12 +293,27 @@ def _joined(match: Match) -> Spoken:
     return parts
 
 
+_ALTERNATIVES = {
+    f"{one}/{other}": f"{one} or {other}"
+    for one, other in map(
+        str.split,
+        ("he she", "she he", "his her", "him her", "yes no", "true false", "on off", "his hers",
+         "himself herself", "girl boy", "boy girl", "man woman"),
+    )
+} | {"and/or": "and or", "either/or": "either or", "s/he": "she or he"}  # fmt: skip
+
+
 def _slashed(match: Match) -> Spoken:
     """he/she, TCP/IP, I/O, AM/PM: said one after the other; longer words are joined by "or"."""
-    parts = []
+    parts: list[Part] = []
+    known = _ALTERNATIVES.get(match[0].lower())
+    if known is not None:
+        return known
     for found in re.finditer(r"[^/\s]+", match[0]):
         at = match.start() + found.start()
         text = found[0]
+        if parts and text.islower() and len(text) > 1:
+            parts.append(Part("slash", at - 1, at))
         word = " ".join(text) if text.isupper() and len(text) < 4 else text
         parts.append(Part(word, at, at + len(text)))
     return parts
@@ -320,6 +352,7 @@ RULES: tuple[Rule, ...] = (
     rule("address", r"P", r"P\.?\s?O\.?\s(?P<box>Box)\s(?P<number>\d{1,6})", _po_box),
     rule("address", r"\d", rf"(?P<number>\d{{1,5}})(?P<letter>[A-Za-z])?(?={_STREET_NAME})", _house),
     rule("address", r"[A-Z]", rf"(?<=,\s)(?P<state>{'|'.join(STATES)})\b(?:,?\s(?P<zip>\d{{5}})\b(?:-\d{{4}})?)?", _state),
+    rule("address", r"[A-Z]", rf"(?<=,\s)(?P<state>{'|'.join(OLD_STATES)})\.(?!\w)", _old_state),
     rule("address", r"[NSEW]", rf"(?P<short>{_DIRECTIONS})\b\.?", _direction),
     rule("abbreviation", r"[A-Z]", rf"(?P<short>{_TITLES})(?P<dot>\.)?(?!\w)", _title),
     rule("address", r"[A-Za-z]", rf"(?P<short>{_STREETS})(?!\w)(?P<dot>\.(?!\w)(?=\s*\S|\Z))?", _street),
@@ -333,7 +366,7 @@ RULES: tuple[Rule, ...] = (
     rule("name", r"[A-Za-z]", r"[A-Za-z]{1,4}&[A-Za-z]{1,4}(?!\w)", _joined),
     rule("name", r"[A-Za-z]", r"[A-Za-z]{1,14}(?:/[A-Za-z]{1,14})+(?![\w/])", _slashed),
     rule("roman", r"[IVXLC]", r"(?P<low>[IVXLC]+)[-–](?P<high>[IVXLC]+)(?!\w)", _range_roman),
-    rule("roman", r"[IVXLCDM]", r"(?P<numeral>[IVXLCDM]+)(?![\w.]\w|\w|['’/&])", _roman),
+    rule("roman", r"[IVXLCDM]", r"(?P<numeral>[IVXLCDM]+)(?P<own>\.?['’]s\b)?(?![\w.]\w|\w|['’/&])", _roman),
     rule("roman", r"[ivx(]", r"\((?P<numeral>[ivx]{1,5})\)", _small_roman),
     rule("initialism", r"[A-Z]", r"(?P<letters>[A-Z]{1,6})(?P<tail>['’]s|s['’]?)?(?![\w])", _capitals),
     rule("name", r"[A-Za-z]", r"(?:[A-Z]+[a-z]+|[a-z]+)(?:[A-Z]+[a-z]*)+(?!\w)", _camel),
@@ -344,6 +377,8 @@ def _is_initial(match: Match) -> bool:
     """Between the names of a person, not the letter a sentence ends with: "plan B. We"."""
     before = context.before(match)
     lower = _last_word(match)
+    if before in _COUNTED and match["letter"] in "IVX":
+        return False
     return not before or lower[:1].isupper() or match.start() == 0
 
 
@@ -353,6 +388,6 @@ TRIGGERS = frozenset(
     + [title.lower() for title in TITLES]
     + [street.lower() for street in STREETS]
     + list(DIRECTIONS)
-    + [*_ALONE, "Ph"]
+    + [*_ALONE, "Ph", *(state.lower() for state in OLD_STATES)]
 )
 del _POSSESSIVE, _CAPITALS_BESIDE, _LOWER_BEHIND, _SPOKEN_ROMANS

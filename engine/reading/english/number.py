@@ -7,7 +7,7 @@ import unicodedata
 
 from engine.reading.english import context, date, numbers
 from engine.reading.english.tables import SCALE_WORD
-from engine.reading.english.units import UNIT
+from engine.reading.english.units import POWER, UNIT, UNITS, unit_words
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GLYPHS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
@@ -54,7 +54,7 @@ def _cue(match: Match) -> str:
     for index, word in enumerate(words):
         if word in _CODE_CUES or word in _PAIR_CUES or word in ("dial", "call"):
             return word if index == 0 or word in _CODE_CUES else ""
-        if word not in _LINKS:
+        if word not in _LINKS and not (len(word) < 4 and index == 0):
             return ""
     return ""
 
@@ -70,7 +70,7 @@ def _ordinal(match: Match) -> Spoken:
     last = number % 10 if number // 10 % 10 != 1 else 0
     if ending != {1: "st", 2: "nd", 3: "rd"}.get(last, "th"):
         return None
-    return numbers.ordinal(number)
+    return numbers.ordinal(number) + ("'s" if match["own"] else "")
 
 
 def _glyph_value(glyph: str) -> tuple[int, int]:
@@ -82,8 +82,8 @@ def _glyph(match: Match) -> Spoken:
     """½ cup, 1½ hours."""
     top, bottom = _glyph_value(match["glyph"])
     if match["whole"]:
-        return numbers.mixed(int(match["whole"]), top, bottom)
-    return numbers.fraction(top, bottom)
+        return numbers.mixed(int(match["whole"]), top, bottom) + _unit(match, False)
+    return numbers.fraction(top, bottom) + _unit(match, True)
 
 
 def _mixed(match: Match) -> Spoken:
@@ -91,7 +91,8 @@ def _mixed(match: Match) -> Spoken:
     return [
         part(match, "whole", numbers.cardinal(whole)),
         Part(
-            numbers.mixed(whole, top, bottom).removeprefix(numbers.cardinal(whole)),
+            numbers.mixed(whole, top, bottom).removeprefix(numbers.cardinal(whole))
+            + _unit(match, False),
             match.start("top"),
             match.end(),
         ),
@@ -99,7 +100,7 @@ def _mixed(match: Match) -> Spoken:
 
 
 def _fraction(match: Match) -> Spoken:
-    top, bottom = int(match["top"]), int(match["bottom"])
+    top, bottom = int(match["top"]), int(match["bottom"].replace(",", ""))
     before, said = context.before(match), numbers.cardinal
     if before in _PIECES_OF:
         return [part(match, "top", said(top)), part(match, "bottom", f"of {said(bottom)}")]
@@ -109,7 +110,13 @@ def _fraction(match: Match) -> Spoken:
         return [part(match, "top", said(top)), part(match, "bottom", said(bottom))]
     if len(match["top"]) > 1 and match["top"][0] == "0" or bottom == 0:
         return None
-    return numbers.fraction(top, bottom)
+    return numbers.fraction(top, bottom) + _unit(match, True)
+
+
+def _unit(match: Match, one: bool) -> str:
+    """The unit behind a fraction: half a pound is singular, one and a half pounds are not."""
+    symbol = match["unit"]
+    return f" {UNITS[symbol][0 if one or context.is_attribute(match) else 1]}" if symbol else ""
 
 
 def _pair(match: Match) -> Spoken:
@@ -128,11 +135,10 @@ def _range(match: Match) -> Spoken:
         "−" in dash
         or re.match(r"\s?=", behind) is not None
         or dash != dash.strip()
-        and context.before(match) not in _PAGES
-        and re.match(rf"\s?(?:{UNIT}(?!\w)|%|[a-z])", behind) is None
+        and match.string.strip() == match[0] + match["high"]
         and not (len(low) == 4 and low.isdigit())
     )
-    words = integer(low, match) if low.isdigit() and not subtracts and len(low) != 4 else numbers.plain(low)
+    words = numbers.plain(low)
     return [part(match, "low", words), part(match, "dash", "minus" if subtracts else "to")]
 
 
@@ -167,24 +173,29 @@ def _times(match: Match) -> Spoken:
                 text = match[group]
                 words = numbers.in_pairs(text) if len(text) == 4 and text.isdigit() and text[1:] != "000" else numbers.plain(text)
                 parts.append(part(match, group, joint + words))
+        if match["unit"]:
+            parts.append(part(match, "unit", unit_words(match["unit"], match["power"], False)))
         return parts
     return f"{numbers.plain(match['low'])} {'times' if context.after(match) in ('faster', 'more', 'slower', 'less', 'better', 'cheaper', 'larger', 'smaller', 'higher', 'lower') else 'x'}"
 
 
+_BEHIND = rf"(?:\s?(?P<unit>{UNIT})(?![\w/]))?"
+
 RULES_FIRST: tuple[Rule, ...] = (
-    rule("fraction", rf"[\d{_GLYPHS}]", rf"(?P<whole>\d+)?\s?(?P<glyph>[{_GLYPHS}])", _glyph),
-    rule("fraction", r"\d", r"(?P<whole>\d{1,4})(?:\s|-)(?P<top>\d{1,3})[/⁄](?P<bottom>[1-9]\d{0,2})(?![\d/.])(?:th|rd|nd)?", _mixed),
-    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+)\s?(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|ᵗʰ)(?<!\s..)", _ordinal),
-    rule("dimension", r"\d", rf"(?P<low>{numbers.NUMBER})\s?[x×]\s?(?P<high>{numbers.NUMBER})(?:\s?[x×]\s?(?P<third>{numbers.NUMBER}))?(?!\s?[=\d⁰¹²³⁴-⁹^])", _times),
+    rule("fraction", rf"[\d{_GLYPHS}]", rf"(?P<whole>\d+)?\s?(?P<glyph>[{_GLYPHS}]){_BEHIND}", _glyph),
+    rule("fraction", r"\d", rf"(?P<whole>\d{{1,4}})(?:\s|-)(?P<top>\d{{1,3}})[/⁄](?P<bottom>[1-9]\d{{0,2}})(?![\d/]|\.\d)(?:th|rd|nd)?{_BEHIND}", _mixed),
+    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+)\s?(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|ᵗʰ)(?<!\s..)(?P<own>['’]s\b)?", _ordinal),
+    rule("dimension", r"\d", rf"(?P<low>{numbers.NUMBER})\s?[x×]\s?(?P<high>{numbers.NUMBER})(?:\s?[x×]\s?(?P<third>{numbers.NUMBER}))?(?!\s?[=\d⁰¹²³⁴-⁹^])(?:\s?(?P<unit>{UNIT})(?P<power>{POWER})?(?!\w))?", _times),
     rule("factor", r"[\d.]", rf"(?P<low>{numbers.NUMBER})[x×](?P<high>(?!))?(?P<third>(?!))?(?!\w)", _times),
 )  # fmt: skip
 
 RULES_LAST: tuple[Rule, ...] = (
-    rule("fraction", r"\d", r"(?P<top>\d{1,5})\s?[/⁄]\s?(?P<bottom>\d{1,5})(?:(?:th|rd|nd|TH|RD|ND)\b)?(?![\d/]|\.\d|\w)", _fraction),
+    rule("fraction", r"\d", rf"(?P<top>\d{{1,5}})\s?[/⁄]\s?(?P<bottom>\d{{1,3}},\d{{3}}|\d{{1,5}})(?:(?:th|rd|nd|TH|RD|ND)\b)?(?![\d/]|\.\d){_BEHIND}(?!\w)", _fraction),
     rule("range", r"\d", r"(?P<low>\d{1,3})[-–](?P<high>\d{1,3})(?![\d.-])", _pair),
     rule("range", r"[\d.]", rf"(?P<low>{numbers.NUMBER})(?P<dash>\s?[-–—−]\s?)(?=(?P<high>{numbers.NUMBER})(?![-–]\d))", _range),
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\+(?![\d\w=(+])", _plus_many),
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\s(?P<scale>{SCALE_WORD})\b", _scaled),
+    rule("decimal", r"\d", rf"{numbers.COMMA_DECIMAL}(?=\s(?:degrees?|percent|euros?|grams?|(?:kilo|centi|milli)?met(?:er|re)s?|kilograms?|lit(?:er|re)s?|hours|Grad)\b)", lambda m: numbers.with_comma(m[0])),
     rule("number", r"\d", rf"{numbers.NUMBER}", _number),
     rule("number", r"\.", rf"\.\d+(?<!\w\.\d)", _number),
     rule("range", r"[-–—]", r"[-–—]\s?(?=[$€£]?\d|noon\b|midnight\b)", _dash_to),

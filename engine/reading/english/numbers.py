@@ -27,7 +27,7 @@ SPACED = (
 )
 """The thousands of SI and of continental Europe: 1 000 000, 10.000.000."""
 INTEGER = rf"(?:{GROUPED}|{SPACED}|\d+)"
-NUMBER = rf"(?:(?:{GROUPED}|\d+)(?:\.\d+)?(?![.,]?\d)|{SPACED}|\d+|\.\d+)"
+NUMBER = rf"(?:{SPACED}|(?:{GROUPED}|\d+)(?:\.\d+)?(?![.,]?\d)|\d+|\.\d+)"
 """An unsigned number as written: 1,299.50, .5, 10 000."""
 COMMA_DECIMAL = r"\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d)"
 """Where a unit or a currency follows: 22,1 °C, 3,50 €, 1.299,50 €."""

@@ -43,7 +43,7 @@ CURRENCIES = {
     "zł": ("zloty", "zlotys", "grosz", "groszy"),
 }
 _DOLLARS = {
-    "US": "", "C": "Canadian", "CA": "Canadian", "A": "Australian", "AU": "Australian",
+    "US": "U S", "C": "Canadian", "CA": "Canadian", "A": "Australian", "AU": "Australian",
     "NZ": "New Zealand", "HK": "Hong Kong", "S": "Singapore", "NT": "New Taiwan",
 }  # fmt: skip
 CURRENCIES |= {
@@ -118,6 +118,18 @@ STATES = {
     "WI": "Wisconsin", "WY": "Wyoming",
 }  # fmt: skip
 
+OLD_STATES = {
+    "Ala": "Alabama", "Ariz": "Arizona", "Ark": "Arkansas", "Cal": "California",
+    "Calif": "California", "Colo": "Colorado", "Conn": "Connecticut", "Del": "Delaware",
+    "Fla": "Florida", "Ga": "Georgia", "Ill": "Illinois", "Ind": "Indiana", "Kan": "Kansas",
+    "Ky": "Kentucky", "La": "Louisiana", "Md": "Maryland", "Mass": "Massachusetts",
+    "Mich": "Michigan", "Minn": "Minnesota", "Miss": "Mississippi", "Mo": "Missouri",
+    "Mont": "Montana", "Neb": "Nebraska", "Nev": "Nevada", "Okla": "Oklahoma", "Ore": "Oregon",
+    "Pa": "Pennsylvania", "Penn": "Pennsylvania", "Tenn": "Tennessee", "Tex": "Texas",
+    "Va": "Virginia", "Vt": "Vermont", "Wash": "Washington", "Wis": "Wisconsin",
+    "Wyo": "Wyoming",
+}  # fmt: skip
+
 # With their full stop, in lower case. Those in _CAPITALS too with a capital: in names and labels.
 ABBREVIATIONS = {
     "e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "v.": "versus",
@@ -151,7 +163,7 @@ BARE = {
     "govt": "government", "misc": "miscellaneous", "incl": "including", "w/o": "without",
     "w/": "with", "b/c": "because", "qty": "quantity", "intl": "international", "bldg": "building",
     "bros": "brothers", "assoc": "association", "mgmt": "management", "acct": "account",
-    "asap": "A S A P", "diy": "D I Y", "tv": "T V", "ie": "that is", "etc": "et cetera",
+    "asap": "A S A P", "diy": "D I Y", "tv": "T V", "ie": "that is", "etc": "et cetera", "jr": "junior", "ltd": "limited", "inc": "incorporated",
 }  # fmt: skip
 # Without a full stop, only before a number.
 BARE_BEFORE_NUMBER = {
@@ -167,8 +179,8 @@ SIGNS = {
     "≡": "is equivalent to", "∑": "sum", "∞": "infinity", "√": "square root of", "π": "pi",
     "∫": "integral", "∂": "partial", "∆": "delta", "∈": "in", "∉": "not in", "∪": "union",
     "∩": "intersection", "∝": "proportional to", "°": "degrees", "§": "section", "¶": "paragraph",
-    "©": "copyright", "®": "registered", "™": "trademark", "№": "number", "€": "euros",
-    "£": "pounds", "$": "dollars", "¥": "yen", "₩": "won", "₹": "rupees", "¢": "cents",
+    "©": "copyright", "®": "registered", "™": "trademark", "№": "number", "€": "euro",
+    "£": "pound", "$": "dollar", "¥": "yen", "₩": "won", "₹": "rupee", "¢": "cent",
     "‰": "per mille", "★": "star", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
     "→": "to", "⇒": "implies",
 }  # fmt: skip

@@ -158,9 +158,17 @@ LETTERS = frozenset("m g s h d l t b A V W N J B F T K L".split()) | {"pt", "ac"
 LABELS = frozenset(
     "step section size figure fig table chapter part grade type class level room item appendix "
     "exhibit option question group team unit gate seat row line page version model series "
-    "paragraph article clause vitamin plan phase".split()
+    "paragraph article clause vitamin plan phase apt apartment suite ste flat seats gates number "
+    "block building platform terminal pier bay box".split()
 )
 """After these a number with a letter is a name."""
 
 UNIT = "(?:" + "|".join(re.escape(s) for s in sorted(UNITS, key=len, reverse=True)) + ")"
 POWER = r"(?:[²³]|\^?[23](?![\d.]))"
+_POWERS = {"2": "square", "²": "square", "3": "cubic", "³": "cubic"}
+
+
+def unit_words(symbol: str, power: str | None, one: bool) -> str:
+    """A unit in the singular or plural, squared or cubed."""
+    name = UNITS[symbol][0 if one else 1]
+    return f"{_POWERS[power[-1]]} {name}" if power else name
