@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import finish, say
-from engine.frontend.lexicon import load_lexicon
-from engine.frontend.phones import parse
+from engine.text.frontend.lexicon import load_lexicon
+from engine.text.frontend.phones import parse
 from engine.reading import read
-from gateway.speakable import Speaker
+from gateway.text.speakable import Speaker
 
 CASES = Path(__file__).parent.parent / "tests" / "engine" / "reading" / "cases.jsonl"
 NVIDIA_TESTS = Path("tests/nemo_text_processing/en/data_text_normalization")
@@ -84,8 +84,10 @@ def _loosely(words: list[str]) -> str:
     """One form for what a single accepted reading leaves open: which of two usual ways of saying a
     date, a year or a zero, "and" within numbers, letters apart or together.
     """
-    same = {"oh": "zero", "o": "zero", "mister": "mr", "misses": "mrs", "missus": "mrs"}
-    text = " ".join(same.get(word, word) for word in words if word not in ("and", "s"))
+    same = {"oh": "zero", "o": "zero", "mister": "mr", "misses": "mrs", "missus": "mrs",
+            "page": "p", "pages": "pp", "incorporated": "inc", "company": "co", "volume": "vol",
+            "corporation": "corp", "limited": "ltd", "editors": "eds", "saint": "st", "mount": "mt"}  # fmt: skip
+    text = " ".join(same.get(word, word) for word in words if word != "and")
     text = _DAY_FIRST.sub(r"\2 \1", text).replace("two thousand twenty", "twenty twenty")
     text = _TWO_THOUSAND.sub(r"twenty \1", text).replace("dollars", "dollar")
     return text.replace(" ", "").replace("'", "")

@@ -17,6 +17,7 @@ _PLAIN = re.compile(
     r"(?=\Z|[\s,;!?)\]\"”’…—\ue000]|[.:](?=[\s\"”’)]|\Z)|-(?=[a-z]))"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’`][^\W\d_]+)*(?:(?<=s)['’](?=\s|\Z))?")
+_POSSESSIVE = re.compile(r"\.?['’]s\b")
 _SPACE = re.compile(r"\s*?\n\s*|\s+")
 _MARKS = (
     (re.compile(r"\.{2,}|…"), "…"),
@@ -60,8 +61,18 @@ def _step(text: str, at: int, language: Language, items: list[Word]) -> int:
         spoken = rule.say(match)
         if spoken is not None:
             _put(items, match, spoken)
-            return match.end()
+            return _own(text, match.end(), items)
     return _unruled(text, at, items)
+
+
+def _own(text: str, at: int, items: list[Word]) -> int:
+    """The 's of a figure or a short form joins its last word: the 29th's, Louis XII's."""
+    own = _POSSESSIVE.match(text, at)
+    if own is None or not items or items[-1].end != at:
+        return at
+    last = items.pop()
+    items.append(Word(last.text + "'s", last.start, own.end(), last.kind))
+    return own.end()
 
 
 def _unruled(text: str, at: int, items: list[Word]) -> int:

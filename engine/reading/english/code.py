@@ -64,15 +64,13 @@ def _named_groups(match: Match) -> Spoken:
 
 
 def _machine(match: Match) -> Spoken:
-    """192.168.0.1: parts of three digits as one says a house, zeros and the rest as numbers."""
+    """192.168.0.1: digit by digit; 10.0.0.1 in numbers, since all of them are short."""
     parts = []
-    for found in re.finditer(r"\d+", match[0]):
+    found_all = list(re.finditer(r"\d+", match[0]))
+    long = any(len(found[0]) == 3 for found in found_all)
+    for found in found_all:
         text = found[0]
-        words = numbers.in_pairs(text) if text[0] != "0" else numbers.digits(text)
-        if len(text) == 3 and text[1:] == "00":
-            words = numbers.cardinal(int(text))
-        elif len(text) == 3:
-            words = numbers.in_pairs(text)
+        words = numbers.digits(text) if long else numbers.cardinal(int(text))
         start = match.start() + found.start()
         parts.append(Part(("dot " if parts else "") + words, start, start + len(text)))
     if match["port"]:
@@ -118,12 +116,14 @@ def _mixed(match: Match) -> Spoken:
     if _HYPHENED.match(match.string, match.start()) is not None:
         return None  # a word and a number: GPT-3.5, mid-1980s
     text = match[0].translate(_SUBSCRIPTS)
-    spelled = _is_code(match)
+    cued = any(word in _CODE_WORDS for word in context.words_before(match)[:3])
+    spelled = cued or _flips(text) > 2
     parts = []
     for found in _PIECE.finditer(text):
         piece, start = found[0], match.start() + found.start()
         if piece.isdigit():
-            words = numbers.digits(piece) if spelled and len(text) > 3 else _figure(piece, text)
+            exact = spelled and len(text) > 3 and (cued or len(piece) > 2)
+            words = numbers.digits(piece) if exact else _figure(piece, text)
         elif piece.isalpha():
             words = " ".join(piece.upper()) if spelled or _are_letters(piece, text) else piece
         else:
@@ -132,10 +132,9 @@ def _mixed(match: Match) -> Spoken:
     return parts
 
 
-def _is_code(match: Match) -> bool:
-    text = match[0]
-    flips = len(re.findall(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d", text))
-    return flips > 2 or any(word in _CODE_WORDS for word in context.words_before(match)[:3])
+def _flips(text: str) -> int:
+    """How often letters and digits change places; codes of machines do so often."""
+    return len(re.findall(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d", text))
 
 
 def _figure(digits: str, whole: str) -> str:

@@ -6,6 +6,7 @@ import re
 
 from engine.reading.english import context, numbers
 from engine.reading.english.tables import MONTH, MONTHS, SHORT_WEEKDAYS, WEEKDAYS
+from engine.reading.english.units import UNIT
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _BY_START = {name[:3].lower(): name for name in MONTHS}
@@ -109,7 +110,8 @@ def _year_part(match: Match) -> list[Part]:
 
 
 def _day_month(match: Match) -> Spoken:
-    if not _is_month(match, match["month"]) or context.before(match) in ("chapter", "page"):
+    named = match["year"] is not None or _is_month(match, match["month"])
+    if not named or context.before(match) in ("chapter", "page"):
         return None
     article = "" if context.before(match) in ("the", "this", "every", "of") else "the "
     day = f"{article}{_said_day(int(match['day']))} of"
@@ -172,7 +174,7 @@ def _surely_a_day(match: Match) -> bool:
 
 
 def _decade(match: Match) -> Spoken:
-    text = match["decade"]
+    text = match["decade"].strip()
     if len(text) == 2:
         return numbers.plural(numbers.cardinal(int(text)))
     if int(text) % 1000 == 0:
@@ -267,11 +269,11 @@ RULES: tuple[Rule, ...] = (
     rule("date", r"\d", r"(?P<low>1[0-9]\d\d|20\d\d)s[-–](?P<high>\d\d)s\b", lambda m: [
         part(m, "low", numbers.plural(numbers.year(int(m["low"])))),
         part(m, "high", "to " + numbers.plural(numbers.cardinal(int(m["high"]))))]),
-    rule("date", r"\d", r"(?P<decade>1\d\d0|20\d0|[2-9]0)['’]?\s?(?<!\d\s)s\b", _decade),
+    rule("date", r"\d", r"(?P<decade>(?:1\d\d0|20\d0)\s?|[2-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"['’](?P<decade>[1-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"(?<!\w)['’](?P<year>\d\d)(?![\d'’%])\b", _apostrophe_year),
-    rule("date", r"\d", r"(?P<low>1[0-9]\d\d|20\d\d)\s?(?P<mark>[-–—/])\s?(?P<high>1[0-9]\d\d|20\d\d"
-         r"|\d\d)(?![\d]|[-–/.,]\d|\s?(?:[a-zA-Z°%]|=))(?!\w)|(?!)", _years),
+    rule("date", r"\d", rf"(?P<low>1[0-9]\d\d|20\d\d)\s?(?P<mark>[-–—/])\s?(?P<high>1[0-9]\d\d|20\d\d"
+         rf"|\d\d)(?![\w]|[-–/.,]\d|\s?[°%=])(?!\s?{UNIT}(?!\w))", _years),
     rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)",
          _era),
     rule("date", r"A", r"A\.?D\.?\s(?P<number>\d{1,4})(?![\d,.]\d|\d)", _after_ad),

@@ -57,6 +57,8 @@ def _plausible(match: Match, symbol: str, spaced: bool) -> bool:
         return True
     if match["per"]:
         return True
+    if symbol == "K" and spaced:
+        return len(match["number"]) > 1 and "." not in match["number"]
     if symbol in ("d", "K", "T", "B", "t", "b", "N", "F", "J", "A", "at", "l") and spaced:
         return symbol in ("A", "N", "J", "K", "d") and context.before(match) not in LABELS
     if symbol in LETTERS and context.before(match) in LABELS:
@@ -131,6 +133,11 @@ def _per_unit(match: Match) -> Spoken:
     return f"{numbers.plain(match['number'])} per {UNITS[match['unit']][0]}"
 
 
+def _per_area(match: Match) -> Spoken:
+    """People/km²."""
+    return f"per {unit_words(match['unit'], match['power'], True)}"
+
+
 RULES: tuple[Rule, ...] = (
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?['’′]\s?(?P<inches>1[01]|\d(?:\.\d)?)\s?(?:[\"”″]|''|’’)", _feet_inches),
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?(?:ft)\.?\s(?P<inches>1[01]|\d)\s?(?:in)\b\.?", _feet_inches),
@@ -140,6 +147,7 @@ RULES: tuple[Rule, ...] = (
     rule("measure", r"[\d.]", rf"{_QUANTITY}{_SCALED}\s?{_BEHIND}", _unit),
     rule("measure", r"\d", rf"(?P<number>{numbers.NUMBER})-(?P<unit>{UNIT})(?![\w/.-])", _attribute),
     rule("measure", r"\d", rf"(?P<number>{numbers.NUMBER})/(?P<unit>{UNIT})(?![\w/])", _per_unit),
+    rule("measure", r"/", rf"/\s?(?P<unit>{UNIT})(?P<power>{POWER})(?!\w)", _per_area),
     rule("scale", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\s?(?<!\s)(?P<scale>bn|mn|tn|[kKMBTmb])(?P<plus>\+)?(?![\w/&'’])", _scale),
     rule("scale", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\s(?P<scale>bn|mn|tn)(?P<plus>(?!))?(?!\w)", _scale),
 )  # fmt: skip

@@ -89,6 +89,8 @@ def _range(match: Match) -> Spoken:
     scale = match["scale"]
     low_scale = match["lowscale"]
     low = _scaled(match["low"], low_scale) if low_scale else _bare(match["low"])
+    if match["again"] and not scale and not low_scale:
+        low = _exact(match["low"], currency, False)
     if scale and not low_scale:
         low = numbers.plain(match["low"])
     if low is None:
@@ -120,7 +122,7 @@ def _rupees(match: Match) -> Spoken:
 RULES: tuple[Rule, ...] = (
     rule("money", r"[$€£¥₹₩₽₺₿₫฿₪₱₦₴UCANHSRM]",
          rf"(?P<currency>{_SIGN})\s?(?P<low>{numbers.NUMBER})(?P<lowscale>mn|bn|[kKmMbB](?!\w))?\s?[-–—]\s?"
-         rf"(?:(?P=currency))?\s?(?P<high>{numbers.NUMBER}){_SCALE}", _range),
+         rf"(?P<again>(?P=currency))?\s?(?P<high>{numbers.NUMBER}){_SCALE}", _range),
     rule("money", r"[$€£¥₹₩₽₺₿₫฿₪₱₦₴UCANHSRMk]",
          rf"(?P<currency>{_SIGN})\s?{_AMOUNT}{_SCALE}{_SPACED_SCALE}{_PER}(?![\d])", _before),
     rule("money", r"[A-Z]", rf"(?P<currency>{_CODE})\s?{_AMOUNT}{_SCALE}{_SPACED_SCALE}{_PER}", _before),

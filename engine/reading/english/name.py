@@ -198,7 +198,7 @@ def _roman(match: Match) -> Spoken:
         return None
     if value > 39:
         return None
-    return f"the {numbers.ordinal(value)}" + ("'s" if match["own"] else "")
+    return f"the {numbers.ordinal(value)}"
 
 
 def _counted(match: Match, value: int) -> str:
@@ -362,11 +362,12 @@ RULES: tuple[Rule, ...] = (
     rule("abbreviation", r"[A-Za-z]", rf"(?i:{_DOTTED})\.(?!\w)", _abbreviation),
     rule("abbreviation", r"T", r"Tel:", _tel),
     rule("abbreviation", r"[A-Za-z]", rf"(?i:{_BARE})(?![\w'’])", _bare),
+    rule("name", r"[A-Za-z]", r"(?P<word>[A-Za-z]+)\+\+(?!\w)", lambda m: f"{m['word']} plus plus"),
     rule("name", r"[A-Z]", r"(?P<letter>[A-GJ])(?P<sign>#|\+\+)(?!\w)", _letter_name),
     rule("name", r"[A-Za-z]", r"[A-Za-z]{1,4}&[A-Za-z]{1,4}(?!\w)", _joined),
     rule("name", r"[A-Za-z]", r"[A-Za-z]{1,14}(?:/[A-Za-z]{1,14})+(?![\w/])", _slashed),
     rule("roman", r"[IVXLC]", r"(?P<low>[IVXLC]+)[-–](?P<high>[IVXLC]+)(?!\w)", _range_roman),
-    rule("roman", r"[IVXLCDM]", r"(?P<numeral>[IVXLCDM]+)(?P<own>\.?['’]s\b)?(?![\w.]\w|\w|['’/&])", _roman),
+    rule("roman", r"[IVXLCDM]", r"(?P<numeral>[IVXLCDM]+)(?![\w.]\w|\w|[/&]|['’](?!s\b))", _roman),
     rule("roman", r"[ivx(]", r"\((?P<numeral>[ivx]{1,5})\)", _small_roman),
     rule("initialism", r"[A-Z]", r"(?P<letters>[A-Z]{1,6})(?P<tail>['’]s|s['’]?)?(?![\w])", _capitals),
     rule("name", r"[A-Za-z]", r"(?:[A-Z]+[a-z]+|[a-z]+)(?:[A-Z]+[a-z]*)+(?!\w)", _camel),

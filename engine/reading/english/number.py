@@ -70,7 +70,7 @@ def _ordinal(match: Match) -> Spoken:
     last = number % 10 if number // 10 % 10 != 1 else 0
     if ending != {1: "st", 2: "nd", 3: "rd"}.get(last, "th"):
         return None
-    return numbers.ordinal(number) + ("'s" if match["own"] else "")
+    return numbers.ordinal(number)
 
 
 def _glyph_value(glyph: str) -> tuple[int, int]:
@@ -184,7 +184,7 @@ _BEHIND = rf"(?:\s?(?P<unit>{UNIT})(?![\w/]))?"
 RULES_FIRST: tuple[Rule, ...] = (
     rule("fraction", rf"[\d{_GLYPHS}]", rf"(?P<whole>\d+)?\s?(?P<glyph>[{_GLYPHS}]){_BEHIND}", _glyph),
     rule("fraction", r"\d", rf"(?P<whole>\d{{1,4}})(?:\s|-)(?P<top>\d{{1,3}})[/⁄](?P<bottom>[1-9]\d{{0,2}})(?![\d/]|\.\d)(?:th|rd|nd)?{_BEHIND}", _mixed),
-    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+)\s?(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|ᵗʰ)(?<!\s..)(?P<own>['’]s\b)?", _ordinal),
+    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+)\s?(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|ᵗʰ)(?<!\s..)", _ordinal),
     rule("dimension", r"\d", rf"(?P<low>{numbers.NUMBER})\s?[x×]\s?(?P<high>{numbers.NUMBER})(?:\s?[x×]\s?(?P<third>{numbers.NUMBER}))?(?!\s?[=\d⁰¹²³⁴-⁹^])(?:\s?(?P<unit>{UNIT})(?P<power>{POWER})?(?!\w))?", _times),
     rule("factor", r"[\d.]", rf"(?P<low>{numbers.NUMBER})[x×](?P<high>(?!))?(?P<third>(?!))?(?!\w)", _times),
 )  # fmt: skip
@@ -202,5 +202,5 @@ RULES_LAST: tuple[Rule, ...] = (
     rule("sign", r"[-−–]", r"(?<![\w)\]%])[-−–]\s?(?=[$€£¥₹₩]?\.?\d)", _sign),
     rule("sign", r"[+]", r"(?<![\w)\]])\+(?=[$€£]?\.?\d)", "plus"),
     rule("sign", r"[~≈∼]", r"(?<![\w)\]]\s)(?<![\w)\]])[~∼≈]\s?(?=[$€£]?\.?\d)", "about"),
-    rule("number", r"#", r"#(?=\d)", "number"),
+    rule("number", r"#", r"#(?=\s?\d)", "number"),
 )  # fmt: skip

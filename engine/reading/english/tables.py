@@ -181,7 +181,7 @@ SIGNS = {
     "∩": "intersection", "∝": "proportional to", "°": "degrees", "§": "section", "¶": "paragraph",
     "©": "copyright", "®": "registered", "™": "trademark", "№": "number", "€": "euro",
     "£": "pound", "$": "dollar", "¥": "yen", "₩": "won", "₹": "rupee", "¢": "cent",
-    "‰": "per mille", "★": "star", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
+    "‰": "per mille", "#": "hash", "★": "star", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
     "→": "to", "⇒": "implies",
 }  # fmt: skip
 
