@@ -29,5 +29,5 @@ LANGUAGE = Language(
         code.MIXED,
         *math.SIGN_RULES,
     ),
-    triggers=date.TRIGGERS | name.TRIGGERS,
+    triggers=date.TRIGGERS | money.TRIGGERS | name.TRIGGERS,
 )

@@ -81,6 +81,8 @@ def _machine(match: Match) -> Spoken:
 
 def _version(match: Match) -> Spoken:
     """v1.2.3, Python 3.11, 2.10.1."""
+    if not match["v"] and re.fullmatch(numbers.SPACED, match["parts"]):
+        return None  # a number of continental Europe
     parts = []
     if match["v"]:
         named = context.before(match) in _SHORT_NAMES

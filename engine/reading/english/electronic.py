@@ -23,6 +23,7 @@ _WORDS = frozenset(
     "cat dog".split()
 )
 _SPELLED_WORDS = frozenset("us io tv ai ip api www co".split())
+_SYLLABLE = re.compile(r"[^aeiouy][aeiouy][^aeiouy]")
 _TOP = (
     "com|org|net|edu|gov|mil|int|io|ai|dev|app|co|uk|us|de|fr|es|it|nl|eu|ca|au|in|jp|cn|ru|br|ch|at|"
     "be|se|no|fi|dk|pl|ly|me|tv|gg|xyz|info|biz|tech|cloud|online|site|store|blog|wiki|news|sh|so|"
@@ -61,9 +62,8 @@ def _piece(piece: str) -> str:
     lower = piece.lower()
     if lower in _SPELLED_WORDS and lower != "co":
         return " ".join(lower.upper())
-    vowel = any(c in "aeiouy" for c in lower)
-    if len(lower) < 4 and lower not in _WORDS and (not vowel or len(lower) < 3) and piece.isalpha():
-        return " ".join(lower.upper()) if lower.isascii() else piece
+    if len(lower) < 4 and lower.isascii() and lower not in _WORDS:
+        return piece if _SYLLABLE.fullmatch(lower) else " ".join(lower.upper())
     return piece
 
 
@@ -98,7 +98,7 @@ def _mail(match: Match) -> Spoken:
 
 
 def _file(match: Match) -> Spoken:
-    parts = spell_out(match["name"], match.start(), silent="_-" if False else "")
+    parts = spell_out(match["name"], match.start(),)
     parts.append(Part("dot", match.start("dot"), match.end("dot")))
     ending = match["ending"]
     sayable = len(ending) > 3 or ending.lower() in ("zip", "tar", "bat", "bin", "txt", "env", "doc")
@@ -132,7 +132,8 @@ def _keys(match: Match) -> Spoken:
     parts = []
     for found in re.finditer(r"[A-Za-z]+\d*", match[0]):
         at = match.start() + found.start()
-        parts.append(Part(_CONTROL_KEYS.get(found[0], found[0]), at, at + len(found[0])))
+        word = _CONTROL_KEYS.get(found[0]) or " ".join(map(_piece, _PIECE.findall(found[0])))
+        parts.append(Part(word, at, at + len(found[0])))
     return parts
 
 

@@ -78,6 +78,11 @@ def _before(match: Match) -> Spoken:
     return _said(match, match["amount"], scale) + _per(match)
 
 
+def _negative(match: Match) -> Spoken:
+    """$-5."""
+    return f"minus {_said(match, match['amount'], None)}"
+
+
 def _behind(match: Match) -> Spoken:
     """3,50 €, 20 EUR, 5 $."""
     return _said(match, match["amount"], match["scale"]) + _per(match)
@@ -123,6 +128,7 @@ RULES: tuple[Rule, ...] = (
     rule("money", r"[$€£¥₹₩₽₺₿₫฿₪₱₦₴UCANHSRM]",
          rf"(?P<currency>{_SIGN})\s?(?P<low>{numbers.NUMBER})(?P<lowscale>mn|bn|[kKmMbB](?!\w))?\s?[-–—]\s?"
          rf"(?P<again>(?P=currency))?\s?(?P<high>{numbers.NUMBER}){_SCALE}", _range),
+    rule("money", r"[$€£¥]", rf"(?P<currency>[$€£¥])[-−]{_AMOUNT}", _negative),
     rule("money", r"[$€£¥₹₩₽₺₿₫฿₪₱₦₴UCANHSRMk]",
          rf"(?P<currency>{_SIGN})\s?{_AMOUNT}{_SCALE}{_SPACED_SCALE}{_PER}(?![\d])", _before),
     rule("money", r"[A-Z]", rf"(?P<currency>{_CODE})\s?{_AMOUNT}{_SCALE}{_SPACED_SCALE}{_PER}", _before),
@@ -130,3 +136,5 @@ RULES: tuple[Rule, ...] = (
          rf"(?P<currency>€|£|\$(?!\d)|¥|₹|₩|₽|₺|zł|kr\b|{_CODE}\b){_PER}", _behind),
     rule("money", r"\d", r"(?P<amount>\d{1,3})\s?(?P<unit>[p¢])(?!\w|\.\w)", _pence),
 )  # fmt: skip
+
+TRIGGERS = frozenset({"rs", "kr"})

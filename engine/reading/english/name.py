@@ -13,6 +13,7 @@ from engine.reading.english.tables import (
     BEFORE_NUMBER,
     DIRECTIONS,
     OLD_STATES,
+    SPOKEN_CAPITALS,
     STATES,
     STREETS,
     SURE_STREETS,
@@ -31,10 +32,10 @@ _END = re.compile(r"\s*(?:\Z|[,;:)\n]|[A-Z])")
 # After these a Roman numeral counts: Chapter IV; after other names it ranks: Henry VIII.
 _COUNTED = frozenset(
     "chapter part act scene book volume vol section article appendix figure table phase type level "
-    "grade class stage tier title unit episode season rocky bowl war i ii world mark mk factor "
+    "grade class stage tier title unit episode season rocky bowl war world mark mk factor "
     "schedule annex apollo gemini saturn rank group category letter story study lecture corollary proposition theorem lemma sonnet hymn "
     "plate map note fig lesson module step exhibit psalm canto "
-    "verse paragraph page item no number game olympiad final fantasy quarter round day week "
+    "verse paragraph page item number game olympiad final fantasy quarter round day week "
     "century division region zone district ward corps army fleet option plan model series version "
     "titan star wars diablo civilization ultima quest hearts".split()
 )
@@ -255,10 +256,9 @@ def _capitals(match: Match) -> Spoken:
         return "world war two"
     if letters == "WWI":
         return "world war one"
-    if tail and tail[0] == "s" and len(letters) < 5 and letters not in ("A", "I"):
-        return _with_tail(letters)
     if tail:
-        return _with_tail(letters) if letters in _SPELT else None
+        spelt = letters in _SPELT or len(letters) < 5 and letters not in SPOKEN_CAPITALS
+        return _with_tail(letters) if spelt and (len(letters) > 1 or tail != "s") else None
     if letters in _SPELT and not _shouting(match):
         return " ".join(letters)
     return None

@@ -19,13 +19,14 @@ _PAGES = frozenset("pages page ages aged rows from between lines chapters".split
 _CODE_CUES = frozenset(
     "pin code otp passcode password account acct zip ssn isbn dial tracking digits card "
     "confirmation invoice serial imei routing extension phone fax mobile cell pnr id passport "
-    "license licence order case ticket reference ref build sku number".split()
+    "license licence plate order case ticket reference ref build sku number".split()
 )
 _COUNT_CUES = frozenset("id order case number ticket extension build ref reference cell card".split())
 _PAIR_CUES = frozenset(
     "flight route highway interstate room suite boeing airbus error channel bus http status hwy "
     "unit apartment gate".split()
 )
+_CODE_BEHIND = re.compile(r"\s(?:as|is|was)\s(?:your|the|my|our)\s(?:PIN|pin|code|otp|OTP|password|passcode)\b")
 _LINKS = frozenset("is was are # no number code the a ending in with to now be for".split())
 
 
@@ -34,6 +35,8 @@ def integer(text: str, match: Match) -> str:
     if len(text) > 1 and text[0] == "0":
         return numbers.digits(text)
     cue = _cue(match)
+    if len(text) > 3 and _CODE_BEHIND.match(match.string, match.end()):
+        return numbers.digits(text)
     if cue in _CODE_CUES and (len(text) > 3 or cue not in _COUNT_CUES):
         if not (cue in ("number", "case") and len(text) < 5 and cue == "number"):
             return numbers.digits(text)
@@ -164,14 +167,22 @@ def _scaled(match: Match) -> Spoken:
     return [part(match, "number", numbers.plain(match["number"])), part(match, "scale", match["scale"].lower())]
 
 
+def _is_screen(low: str, high: str) -> bool:
+    """1920x1080: figures in pairs."""
+    return all(text.isdigit() and len(text) in (3, 4) for text in (low, high)) and (
+        len(low) == 4 or len(high) == 4
+    )
+
+
 def _times(match: Match) -> Spoken:
     """10x10, 1920x1080, 4.4x."""
     if match["high"]:
         parts = []
+        paired = _is_screen(match["low"], match["high"])
         for group, joint in (("low", ""), ("high", "by "), ("third", "by ")):
             if match[group]:
                 text = match[group]
-                words = numbers.in_pairs(text) if len(text) == 4 and text.isdigit() and text[1:] != "000" else numbers.plain(text)
+                words = numbers.in_pairs(text) if paired else numbers.plain(text)
                 parts.append(part(match, group, joint + words))
         if match["unit"]:
             parts.append(part(match, "unit", unit_words(match["unit"], match["power"], False)))

@@ -172,6 +172,13 @@ BARE_BEFORE_NUMBER = {
     "nos": "numbers", "pp": "pages", "pg": "page", "est": "established",
 }  # fmt: skip
 
+# Capitals that are said as a word.
+SPOKEN_CAPITALS = frozenset(
+    "NASA NATO AIDS SWAT RAM ROM PIN SIM GIF JPEG OPEC FIFA UEFA COVID JSON YAML CUDA BIOS LAN WAN "
+    "ZIP MIDI WASP FEMA OSHA IKEA LEGO SARS LOL CAD CAM DAG GAN MOOC NIMBY TOEFL LASER RADAR"
+    .split()
+)
+
 SIGNS = {
     "&": "and", "=": "equals", "@": "at", "%": "percent", "×": "times", "÷": "divided by",
     "±": "plus or minus", "<": "less than", ">": "greater than", "≤": "less than or equal to",
