@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
+from engine.reading import others
 from engine.reading.scan import scan
 from engine.reading.types import Language, Reading
 
@@ -15,7 +16,7 @@ LANGUAGES = {
     "fr": "engine.reading.french",
     "es": "engine.reading.spanish",
 }
-"""ISO 639-1 code -> the module that holds its `LANGUAGE`."""
+"""ISO 639-1 code -> the module that holds its `LANGUAGE`. Of others only numbers are read."""
 
 
 def read(text: str, language: str = "en", kept: Sequence[tuple[int, int]] = ()) -> Reading:
@@ -23,7 +24,7 @@ def read(text: str, language: str = "en", kept: Sequence[tuple[int, int]] = ()) 
 
     `language`: ISO 639-1, of which a region is ignored ("en-GB"). `kept`: stretches [start, end)
     of `text`, in order and apart, that come back unread (tags, respellings). Raises LookupError
-    for a language without rules.
+    for a language of which not even the numbers are known.
     """
     return scan(text, load(language.replace("_", "-").partition("-")[0].lower()), kept)
 
@@ -32,7 +33,7 @@ def read(text: str, language: str = "en", kept: Sequence[tuple[int, int]] = ()) 
 def load(code: str) -> Language:
     """The rules of a language. Raises LookupError."""
     if code not in LANGUAGES:
-        raise LookupError(f"expected a language among {sorted(LANGUAGES)}, got {code!r}")
+        return others.language(code)
     found = import_module(LANGUAGES[code]).LANGUAGE
     assert isinstance(found, Language)
     return found
