@@ -93,9 +93,7 @@ def _loosely(words: list[str]) -> str:
     return text.replace(" ", "").replace("'", "")
 
 
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december"
-)
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _DAY_FIRST = re.compile(rf"the ((?:(?:twenty|thirty) )?[a-z]+(?:st|nd|rd|th)) of ({_MONTHS})\b")
 _TWO_THOUSAND = re.compile(r"two thousand (ten|eleven|twelve|[a-z]+teen|twenty|thirty)\b")
 

@@ -13,6 +13,7 @@ Pure: no torch, no state, nothing else of ours.
 """
 
 from engine.reading.languages import LANGUAGES, read
+from engine.reading.scan import OTHER_SCRIPT
 from engine.reading.types import Kind, Reading, Word
 
-__all__ = ["LANGUAGES", "Kind", "Reading", "Word", "read"]
+__all__ = ["LANGUAGES", "OTHER_SCRIPT", "Kind", "Reading", "Word", "read"]

@@ -76,7 +76,9 @@ def amount(text: str, noun: Noun, locale: Locale) -> str:
     return locale.counted(int(re.sub(r"\D", "", text)), noun)
 
 
-def language(locale: Locale, own: tuple[Rule, ...] = (), triggers: tuple[str, ...] = ()) -> Language:
+def language(
+    locale: Locale, own: tuple[Rule, ...] = (), triggers: tuple[str, ...] = ()
+) -> Language:
     """The rules of a language: its own first."""
 
     def money(match: Match) -> Spoken:

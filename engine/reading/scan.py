@@ -16,8 +16,17 @@ _PLAIN = re.compile(
     r"(?:[A-Z][a-z]*|[a-z]+)(?:['’][a-z]+)?"
     r"(?=\Z|[\s,;!?)\]\"”’…—\ue000]|[.:](?=[\s\"”’)]|\Z)|-(?=[a-z]))"
 )
-_WORD = re.compile(r"[^\W_]+(?:['’`][^\W\d_]+)*(?:(?<=s)['’](?=\s|\Z))?")
+OTHER_SCRIPT = (
+    r"[\u0370-\u05bd\u05bf-\u060b\u060d-\u061a\u061c-\u061e\u0620-\u06d3\u06d5-\u0963\u0966-\u1dff"
+    r"\u1f00-\u1fff\u2c00-\u2dff\u3040-\u9fff\ua000-\ud7ff\uf900-\ufaff\ufb07-\ufdff\ufe70-\ufefe"
+    r"\uff66-\uffdc\U00010000-\U0001efff\U00020000-\U0003ffff]+"
+)
+"""Letters and marks of all scripts but Latin, so that vowel signs stay with their letters; the
+sentence marks among them shape the sentence."""
+_OTHER_SCRIPT = re.compile(OTHER_SCRIPT)
+_WORD = re.compile(r"[^\W\d_]+(?:['’`][^\W\d_]+)*(?:(?<=s)['’](?=\s|\Z))?")
 _POSSESSIVE = re.compile(r"\.?['’]s\b")
+_DIGITS = re.compile(r"\d+")  # that no rule of the language reads
 _SPACE = re.compile(r"\s*?\n\s*|\s+")
 _MARKS = (
     (re.compile(r"\.{2,}|…"), "…"),
@@ -82,7 +91,7 @@ def _unruled(text: str, at: int, items: list[Word]) -> int:
         if "\n" in space[0]:
             items.append(Word(".", at, space.end(), Kind.MARK))
         return space.end()
-    word = _WORD.match(text, at)
+    word = _OTHER_SCRIPT.match(text, at) or _WORD.match(text, at) or _DIGITS.match(text, at)
     if word is not None:
         items.append(Word(word[0].translate(_FOLDED), at, word.end()))
         return word.end()

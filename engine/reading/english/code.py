@@ -12,7 +12,9 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GROUP = re.compile(r"\+|[A-Za-z]+|\d+")
 _SHORT_NAMES = frozenset("version v".split())
-_GROUPED_CUES = frozenset("isbn issn account ssn serial phone tel fax imei doi ean upc card".split())
+_GROUPED_CUES = frozenset(
+    "isbn issn account ssn serial phone tel fax imei doi ean upc card".split()
+)
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[^\w\s]")
 _HYPHENED = re.compile(r"[A-Za-z]{2,}-\d+(?:\.\d+)?(?:'?s)?(?![\w-])")
@@ -49,7 +51,17 @@ def _loose_telephone(match: Match) -> Spoken:
     """Groups of two to four digits with spaces: with a plus, a zero or a cue before them."""
     if not 7 <= sum(c.isdigit() for c in match[0]) <= 15:
         return None
-    cue = context.before(match) in ("phone", "tel", "call", "mobile", "cell", "fax", "at", "on", "number")
+    cue = context.before(match) in (
+        "phone",
+        "tel",
+        "call",
+        "mobile",
+        "cell",
+        "fax",
+        "at",
+        "on",
+        "number",
+    )
     return _groups(match) if match[0][0] in "+0(" or cue else None
 
 
@@ -91,7 +103,11 @@ def _version(match: Match) -> Spoken:
     for index, found in enumerate(re.finditer(r"\d+|[a-z]+", match["parts"])):
         text = found[0]
         words = _version_part(text)
-        joint = "point " if index and text[0].isdigit() and match["parts"][found.start() - 1] == "." else ""
+        joint = (
+            "point "
+            if index and text[0].isdigit() and match["parts"][found.start() - 1] == "."
+            else ""
+        )
         parts.append(Part(joint + words, start + found.start(), start + found.end()))
     return parts
 
@@ -168,7 +184,9 @@ def _cells(match: Match) -> Spoken:
     for found in re.finditer(r"([A-Z]+)(\d+)", match[0]):
         words = f"{' '.join(found[1])} {numbers.cardinal(int(found[2]))}"
         joint = "to " if parts else ""
-        parts.append(Part(joint + words, match.start() + found.start(), match.start() + found.end()))
+        parts.append(
+            Part(joint + words, match.start() + found.start(), match.start() + found.end())
+        )
     return parts
 
 

@@ -77,7 +77,14 @@ def _no_year(match: Match) -> Spoken:
     cue = context.before(match) in ("on", "by", "due", "until", "since", "dated", "before", "after")
     if not cue and (day <= 12 or day in (15, 16, 20, 24, 25, 30) and number in (1, 5, 7, 11)):
         return None
-    if not cue and context.before(match) in ("page", "step", "chapter", "part", "slide", "question"):
+    if not cue and context.before(match) in (
+        "page",
+        "step",
+        "chapter",
+        "part",
+        "slide",
+        "question",
+    ):
         return None
     return f"{MONTHS[number - 1]} {_said_day(day)}"
 

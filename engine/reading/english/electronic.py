@@ -23,7 +23,7 @@ _WORDS = frozenset(
     "cat dog".split()
 )
 _SPELLED_WORDS = frozenset("us io tv ai ip api www co".split())
-_SYLLABLE = re.compile(r"[^aeiouy][aeiouy][^aeiouy]")
+_SYLLABLE = re.compile(r"[^aeiouy][aeiouy][^aeiouy]|[^aeiouy][aeiouy]{2}")
 _TOP = (
     "com|org|net|edu|gov|mil|int|io|ai|dev|app|co|uk|us|de|fr|es|it|nl|eu|ca|au|in|jp|cn|ru|br|ch|at|"
     "be|se|no|fi|dk|pl|ly|me|tv|gg|xyz|info|biz|tech|cloud|online|site|store|blog|wiki|news|sh|so|"
@@ -56,7 +56,11 @@ def _piece(piece: str) -> str:
     if piece.isdigit():
         if len(piece) == 4 and piece[0] != "0":
             return numbers.in_pairs(piece)
-        return numbers.digits(piece) if len(piece) > 2 or piece[0] == "0" else numbers.cardinal(int(piece))
+        return (
+            numbers.digits(piece)
+            if len(piece) > 2 or piece[0] == "0"
+            else numbers.cardinal(int(piece))
+        )
     if not piece.isalpha():
         return ""
     lower = piece.lower()
@@ -88,9 +92,7 @@ def _with_port(parts: list[Part], text: str, start: int) -> list[Part]:
         return parts
     at = start + port.start(1)
     said = numbers.in_pairs(port[1]) if len(port[1]) < 5 else numbers.digits(port[1])
-    return [
-        Part(said, p.start, p.end) if p.start == at else p for p in parts if p.start != at - 1
-    ]
+    return [Part(said, p.start, p.end) if p.start == at else p for p in parts if p.start != at - 1]
 
 
 def _mail(match: Match) -> Spoken:
@@ -98,11 +100,18 @@ def _mail(match: Match) -> Spoken:
 
 
 def _file(match: Match) -> Spoken:
-    parts = spell_out(match["name"], match.start(),)
+    parts = spell_out(
+        match["name"],
+        match.start(),
+    )
     parts.append(Part("dot", match.start("dot"), match.end("dot")))
     ending = match["ending"]
     sayable = len(ending) > 3 or ending.lower() in ("zip", "tar", "bat", "bin", "txt", "env", "doc")
-    words = ending if sayable and ending.lower() not in ("html", "jpeg", "docx", "xlsx", "pptx") else " ".join(ending.upper())
+    words = (
+        ending
+        if sayable and ending.lower() not in ("html", "jpeg", "docx", "xlsx", "pptx")
+        else " ".join(ending.upper())
+    )
     return [*parts, Part("text" if ending == "txt" else words, *match.span("ending"))]
 
 

@@ -36,7 +36,11 @@ def power(text: str) -> str:
         return "cubed"
     if text.lstrip("-+").isdigit():
         number = int(text)
-        return f"to the minus {numbers.cardinal(-number)}" if number < 0 else f"to the {numbers.ordinal(number)}"
+        return (
+            f"to the minus {numbers.cardinal(-number)}"
+            if number < 0
+            else f"to the {numbers.ordinal(number)}"
+        )
     return f"to the {text if len(text) > 1 else text.upper()}"
 
 
@@ -77,7 +81,17 @@ def _operator(match: Match) -> Spoken:
     """A sign between two operands."""
     if not _OPERAND_BEFORE.search(match.string, 0, match.start()):
         return None
-    return {"+": "plus", "-": "minus", "−": "minus", "–": "minus", "*": "times", "/": "over", "^": "to the", "·": "times", "⋅": "times"}[match["sign"]]
+    return {
+        "+": "plus",
+        "-": "minus",
+        "−": "minus",
+        "–": "minus",
+        "*": "times",
+        "/": "over",
+        "^": "to the",
+        "·": "times",
+        "⋅": "times",
+    }[match["sign"]]
 
 
 def _function(match: Match) -> Spoken:
@@ -86,7 +100,10 @@ def _function(match: Match) -> Spoken:
 
 
 def _coefficient(match: Match) -> Spoken:
-    return [part(match, "number", numbers.plain(match["number"])), part(match, "name", match["name"])]
+    return [
+        part(match, "number", numbers.plain(match["number"])),
+        part(match, "name", match["name"]),
+    ]
 
 
 def _minus_name(match: Match) -> Spoken:

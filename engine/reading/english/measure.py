@@ -65,7 +65,11 @@ def _plausible(match: Match, symbol: str, spaced: bool) -> bool:
         return False
     if symbol in ("B", "b", "T", "t", "K") and not spaced:
         return False  # billions, or a name
-    if spaced and symbol in ("s", "m", "g", "h") and re.match(r"['’&]", match.string[match.end() :]):
+    if (
+        spaced
+        and symbol in ("s", "m", "g", "h")
+        and re.match(r"['’&]", match.string[match.end() :])
+    ):
         return False
     return not (symbol == "ac" and spaced)
 

@@ -13,7 +13,9 @@ _SIGN = "(?:" + "|".join(
     re.escape(s) for s in sorted(CURRENCIES, key=len, reverse=True) if s not in ("kr", "Rs", "zł")
 ) + r"|Rs\.?|kr\.?(?=\s?\d)|(?:US|U\.S\.)\s\$)"  # fmt: skip
 _CODE = "(?:" + "|".join(CODES) + ")"
-_SCALE = rf"(?:(?P<scale>(?:mn|mm|MM|mil|bn|Bn|tn|trn|[kKmMbBtT])(?![\w²³/])|[\s-]?{SCALE_WORD}\b))?"
+_SCALE = (
+    rf"(?:(?P<scale>(?:mn|mm|MM|mil|bn|Bn|tn|trn|[kKmMbBtT])(?![\w²³/])|[\s-]?{SCALE_WORD}\b))?"
+)
 _SPACED_SCALE = r"(?:(?P<scale2>\s(?:mn|bn|tn|M|B|b|K|k))(?!\w))?"
 _AMOUNT = rf"(?P<amount>{numbers.COMMA_DECIMAL}(?=\s?[€k])|{numbers.NUMBER})"
 _PER = r"(?:\s?/\s?(?P<per>mo|month|yr|year|wk|week|d|day|hr|h|hour|min|s|sec|night|person|user|seat|unit|lb|kg|oz|gal|mi|km|sq ft|ft|GB|MB|kWh|token|tokens|1M tokens|share|head|item|piece|each|call|minute|second|L|l|g)(?!\w))?"
@@ -51,7 +53,11 @@ def _exact(amount: str, currency: tuple[str, str, str, str], attribute: bool) ->
 def _scaled(amount: str, scale: str) -> str:
     scale = scale.strip(" \u00a0-\t")
     name = SCALES.get(scale) or scale.lower()
-    number = numbers.with_comma(amount) if re.fullmatch(numbers.COMMA_DECIMAL, amount) else numbers.plain(amount)
+    number = (
+        numbers.with_comma(amount)
+        if re.fullmatch(numbers.COMMA_DECIMAL, amount)
+        else numbers.plain(amount)
+    )
     return f"{number} {name}"
 
 
@@ -117,7 +123,9 @@ def _pence(match: Match) -> Spoken:
     """75p, 99¢."""
     one, several = _PENCE[match["unit"]]
     count = int(match["amount"])
-    return f"{numbers.cardinal(count)} {one if count == 1 or context.is_attribute(match) else several}"
+    return (
+        f"{numbers.cardinal(count)} {one if count == 1 or context.is_attribute(match) else several}"
+    )
 
 
 def _rupees(match: Match) -> Spoken:

@@ -25,7 +25,9 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 _NAME_BEHIND = re.compile(r"\s+(?:[A-Z][\w.'’-]|[A-Z]\.|(?:Col|Gen|Cmdr|Maj|Gov)\b)")
 _LOWER_BEHIND = re.compile(r"\s+[a-z]")
 _NUMBER_BEHIND = re.compile(r"[:#\s]\s?#?(?:\d|[IVXLC]+\b)")
-_HOUSE_BEFORE = re.compile(r"\d+[A-Za-z]?\s(?:(?:[NSEW]|NE|NW|SE|SW|North|South|East|West)\.?\s)?(?:(?:[A-Z][\w'’-]+|\d+(?:st|nd|rd|th))\s){1,4}\Z")
+_HOUSE_BEFORE = re.compile(
+    r"\d+[A-Za-z]?\s(?:(?:[NSEW]|NE|NW|SE|SW|North|South|East|West)\.?\s)?(?:(?:[A-Z][\w'’-]+|\d+(?:st|nd|rd|th))\s){1,4}\Z"
+)
 _NAME_BEFORE = re.compile(r"(?:[A-Z][\w'’-]+|\d+(?:st|nd|rd|th))\s\Z")
 _END = re.compile(r"\s*(?:\Z|[,;:)\n]|[A-Z])")
 
@@ -45,10 +47,14 @@ _RULERS = frozenset(
     "louis william edward richard james john paul francis benedict leo napoleon philip frederick "
     "catherine nicholas alexander peter ivan mary ferdinand".split()
 )
-_NOT_ROMAN = frozenset("I A MIX DIM MILD CIVIC VIVID LID CD DVD DI MI CC CV DC MC MD ML MM DM DL LL XL XXL XC CL CM DIX LIV VI".split())
+_NOT_ROMAN = frozenset(
+    "I A MIX DIM MILD CIVIC VIVID LID CD DVD DI MI CC CV DC MC MD ML MM DM DL LL XL XXL XC CL CM DIX LIV VI".split()
+)
 _SPOKEN_ROMANS = frozenset("VI XL XC LIV".split())
 # As words these are something else, so in capitals among small letters they are spelt.
-_SPELT = frozenset("US IT WHO OR IS AM PM ID TV PC UN EU UK AI VR AR IP OS UI UX IO IQ ER OK'D IM DM HR PR CV".split()) - {"OR", "IS", "AR", "ER", "OK'D"}
+_SPELT = frozenset(
+    "US IT WHO OR IS AM PM ID TV PC UN EU UK AI VR AR IP OS UI UX IO IQ ER OK'D IM DM HR PR CV".split()
+) - {"OR", "IS", "AR", "ER", "OK'D"}
 _CAPITALS_BESIDE = re.compile(r"[A-Z]{2,}")
 _POSSESSIVE = re.compile(r"['’]s|s['’]?|['’]")
 
@@ -73,7 +79,12 @@ def _street(match: Match) -> Spoken:
     if _NAME_BEFORE.search(match.string, 0, match.start()) is None:
         return None
     house = _HOUSE_BEFORE.search(match.string, 0, match.start()) is not None
-    if not (house or short in SURE_STREETS or _END.match(match.string, match.end()) and (match["dot"] or short in ("St", "Pkwy"))):
+    if not (
+        house
+        or short in SURE_STREETS
+        or _END.match(match.string, match.end())
+        and (match["dot"] or short in ("St", "Pkwy"))
+    ):
         return None
     if short == "Dr" and not house:
         return None
@@ -83,7 +94,11 @@ def _street(match: Match) -> Spoken:
 def _direction(match: Match) -> Spoken:
     """708 N 1st St, NW 23rd St."""
     after_number = re.search(r"\d[A-Za-z]?\s\Z", match.string[: match.start()]) is not None
-    street = re.match(r"\s(?:\d+(?:st|nd|rd|th)|[A-Z][a-z]+)\s(?:[A-Z][a-z]+\s)?(?:" + "|".join(STREETS) + r")\b", match.string[match.end() :], re.IGNORECASE)
+    street = re.match(
+        r"\s(?:\d+(?:st|nd|rd|th)|[A-Z][a-z]+)\s(?:[A-Z][a-z]+\s)?(?:" + "|".join(STREETS) + r")\b",
+        match.string[match.end() :],
+        re.IGNORECASE,
+    )
     if not (street and (after_number or match.start() == 0 or len(match["short"]) == 2)):
         return None
     return DIRECTIONS[match["short"]]
@@ -121,11 +136,24 @@ def _abbreviation(match: Match) -> Spoken:
             return None
     if stem == "no" and re.match(r"\s*I\b", match.string[match.end() :]):
         return None
-    if stem == "st" and match[0][0].isupper() and not _NAME_BEFORE.search(match.string, 0, match.start()):
+    if (
+        stem == "st"
+        and match[0][0].isupper()
+        and not _NAME_BEFORE.search(match.string, 0, match.start())
+    ):
         return None
-    if stem in ("c", "v", "p", "ed", "art", "co", "ex", "rev", "def") and match[0][0].isupper() and stem not in ("co", "art", "ex", "p"):
+    if (
+        stem in ("c", "v", "p", "ed", "art", "co", "ex", "rev", "def")
+        and match[0][0].isupper()
+        and stem not in ("co", "art", "ex", "p")
+    ):
         return None
-    if stem in ("ed", "art") and match[0][0].isupper() or stem == "al" and context.before(match) != "et":
+    if (
+        stem in ("ed", "art")
+        and match[0][0].isupper()
+        or stem == "al"
+        and context.before(match) != "et"
+    ):
         return None
     return ABBREVIATIONS[short]
 
@@ -182,18 +210,33 @@ def _roman(match: Match) -> Spoken:
     if not before or not raw[:1].isupper() and before not in _COUNTED:
         return _loose_roman(match, value)
     if before in _COUNTED:
-        if text in ("C", "D", "L", "M") or text == "I" and before in ("i", "page", "day", "week", "star", "game", "final", "i"):
+        if (
+            text in ("C", "D", "L", "M")
+            or text == "I"
+            and before in ("i", "page", "day", "week", "star", "game", "final", "i")
+        ):
             return None
         return _counted(match, value)
     if text in _ALONE and (before not in _RULERS or text not in "IVX" or len(text) > 1):
         return None
-    if text == "I" and re.match(r"\s+(?:[a-z]+|'|’)", match.string[match.end():]) and before not in _RULERS:
+    if (
+        text == "I"
+        and re.match(r"\s+(?:[a-z]+|'|’)", match.string[match.end() :])
+        and before not in _RULERS
+    ):
         return None
-    if text == "I" and re.match(r"\s+(?:am|was|have|had|do|did|will|would|can|could|think|know|said|say|saw|love|want|need|see|feel|believe|hope|wish|must|should|shall|may|might|went|never|always|just|really|also)\b|['’]", match.string[match.end():]):
+    if text == "I" and re.match(
+        r"\s+(?:am|was|have|had|do|did|will|would|can|could|think|know|said|say|saw|love|want|need|see|feel|believe|hope|wish|must|should|shall|may|might|went|never|always|just|really|also)\b|['’]",
+        match.string[match.end() :],
+    ):
         return None
     if text in _NOT_ROMAN and text not in ("VI", "XL", "XC", "I"):
         return None
-    if raw.isupper() and len(raw) > 1 and text not in ("II", "III", "IV", "VI", "VII", "VIII", "IX"):
+    if (
+        raw.isupper()
+        and len(raw) > 1
+        and text not in ("II", "III", "IV", "VI", "VII", "VIII", "IX")
+    ):
         return None
     if re.match(r"\s[a-z]+", match.string[match.end() :]) and value < 2 and before not in _RULERS:
         return None
@@ -207,7 +250,9 @@ def _counted(match: Match, value: int) -> str:
 
 
 def _last_word(match: Match) -> str:
-    found = re.search(r"([^\W\d_][\w'’&-]*)[.,]?\s+\Z", match.string[max(0, match.start() - 40) : match.start()])
+    found = re.search(
+        r"([^\W\d_][\w'’&-]*)[.,]?\s+\Z", match.string[max(0, match.start() - 40) : match.start()]
+    )
     return found[1] if found else ""
 
 
@@ -221,7 +266,15 @@ def _loose_roman(match: Match, value: int) -> Spoken:
         return numbers.cardinal(value)
     if len(text) > 3 and value > 1000 and text not in _NOT_ROMAN:
         return numbers.year(value)
-    if len(text) > 2 and text not in _NOT_ROMAN and value > 4 and not _shouting(match) and "C" not in text and "D" not in text and "M" not in text:
+    if (
+        len(text) > 2
+        and text not in _NOT_ROMAN
+        and value > 4
+        and not _shouting(match)
+        and "C" not in text
+        and "D" not in text
+        and "M" not in text
+    ):
         return numbers.cardinal(value)
     if len(text) == 2 and text == "II" or text == "III":
         return numbers.cardinal(value)
@@ -246,7 +299,10 @@ def _range_roman(match: Match) -> Spoken:
     low, high = roman_value(match["low"]), roman_value(match["high"])
     if not low or not high or low >= high:
         return None
-    return [part(match, "low", numbers.cardinal(low)), part(match, "high", f"to {numbers.cardinal(high)}")]
+    return [
+        part(match, "low", numbers.cardinal(low)),
+        part(match, "high", f"to {numbers.cardinal(high)}"),
+    ]
 
 
 def _capitals(match: Match) -> Spoken:
@@ -270,8 +326,14 @@ def _with_tail(letters: str) -> str:
 
 def _shouting(match: Match) -> bool:
     """Whether the words beside it are capitals too, so that capitals tell nothing."""
-    beside = re.findall(r"[^\W\d_]{2,}", match.string[max(0, match.start() - 24) : match.end() + 24])
-    others = [word for word in beside if word != match["letters"]] if "letters" in match.re.groupindex else beside[:]
+    beside = re.findall(
+        r"[^\W\d_]{2,}", match.string[max(0, match.start() - 24) : match.end() + 24]
+    )
+    others = (
+        [word for word in beside if word != match["letters"]]
+        if "letters" in match.re.groupindex
+        else beside[:]
+    )
     return len(others) > 1 and all(word.isupper() for word in others)
 
 
@@ -338,13 +400,24 @@ def _camel(match: Match) -> Spoken:
 
 
 def _po_box(match: Match) -> Spoken:
-    return [Part("P O box", match.start(), match.end("box")), part(match, "number", numbers.in_pairs(match["number"]))]
+    return [
+        Part("P O box", match.start(), match.end("box")),
+        part(match, "number", numbers.in_pairs(match["number"])),
+    ]
 
 
 _TITLES = "|".join(sorted(TITLES, key=len, reverse=True))
-_STREETS = "|".join(sorted((*STREETS, *(s.upper() for s in STREETS), *(s.lower() for s in STREETS)), key=len, reverse=True))
+_STREETS = "|".join(
+    sorted(
+        (*STREETS, *(s.upper() for s in STREETS), *(s.lower() for s in STREETS)),
+        key=len,
+        reverse=True,
+    )
+)
 _DIRECTIONS = "|".join(sorted(DIRECTIONS, key=len, reverse=True))
-_DOTTED = "|".join(re.escape(a[:-1]) for a in sorted(ABBREVIATIONS, key=len, reverse=True) if a.count(".") == 1)
+_DOTTED = "|".join(
+    re.escape(a[:-1]) for a in sorted(ABBREVIATIONS, key=len, reverse=True) if a.count(".") == 1
+)
 _BARE = "|".join(re.escape(a) for a in sorted((*BARE, *BARE_BEFORE_NUMBER), key=len, reverse=True))
 _STREET_NAME = rf"\s(?:(?:{_DIRECTIONS})\.?\s)?(?:[A-Z][\w'’]+\s|\d+(?:st|nd|rd|th)\s){{1,3}}(?i:(?:{'|'.join(STREETS)})\b|street\b|avenue\b|road\b|lane\b|drive\b|way\b|boulevard\b)"
 

@@ -12,7 +12,10 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GLYPHS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˢᵗⁿᵈʳʰ", "0123456789-+stndrh")
-_PIECES_OF = frozenset("page step chapter part slide question task item lesson exercise level".split())
+_SMALL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
+_PIECES_OF = frozenset(
+    "page step chapter part slide question task item lesson exercise level".split()
+)
 _MARKS_OF = frozenset("rated score scored scores rating of gave graded".split())
 _PAGES = frozenset("pages page ages aged rows from between lines chapters".split())
 # What is read digit by digit, if it stands nearby before a number.
@@ -21,12 +24,16 @@ _CODE_CUES = frozenset(
     "confirmation invoice serial imei routing extension phone fax mobile cell pnr id passport "
     "license licence plate order case ticket reference ref build sku number".split()
 )
-_COUNT_CUES = frozenset("id order case number ticket extension build ref reference cell card".split())
+_COUNT_CUES = frozenset(
+    "id order case number ticket extension build ref reference cell card".split()
+)
 _PAIR_CUES = frozenset(
     "flight route highway interstate room suite boeing airbus error channel bus http status hwy "
     "unit apartment gate".split()
 )
-_CODE_BEHIND = re.compile(r"\s(?:as|is|was)\s(?:your|the|my|our)\s(?:PIN|pin|code|otp|OTP|password|passcode)\b")
+_CODE_BEHIND = re.compile(
+    r"\s(?:as|is|was)\s(?:your|the|my|our)\s(?:PIN|pin|code|otp|OTP|password|passcode)\b"
+)
 _LINKS = frozenset("is was are # no number code the a ending in with to now be for".split())
 
 
@@ -107,7 +114,11 @@ def _fraction(match: Match) -> Spoken:
     before, said = context.before(match), numbers.cardinal
     if before in _PIECES_OF:
         return [part(match, "top", said(top)), part(match, "bottom", f"of {said(bottom)}")]
-    if before in _MARKS_OF and bottom in (5, 10, 100) or re.match(r"\s?stars?\b", match.string[match.end() :]):
+    if (
+        before in _MARKS_OF
+        and bottom in (5, 10, 100)
+        or re.match(r"\s?stars?\b", match.string[match.end() :])
+    ):
         return [part(match, "top", said(top)), part(match, "bottom", f"out of {said(bottom)}")]
     if top == bottom or top + bottom == 100 or (top, bottom) in ((24, 7), (9, 11)):
         return [part(match, "top", said(top)), part(match, "bottom", said(bottom))]
@@ -154,9 +165,18 @@ def _dash_to(match: Match) -> Spoken:
 def _sign(match: Match) -> Spoken:
     """A minus before a number, nothing that it could join before it."""
     spaced = match[0][-1].isspace()
-    if spaced and match.string[match.end() :] and not re.match(rf"[\d.,]+\s?(?:degrees?\b|[°º])", match.string[match.end() :]):
+    if (
+        spaced
+        and match.string[match.end() :]
+        and not re.match(rf"[\d.,]+\s?(?:degrees?\b|[°º])", match.string[match.end() :])
+    ):
         return None
     return "minus"
+
+
+def _raised(match: Match) -> Spoken:
+    """Small digits that nothing carries: footnotes, ⁵."""
+    return numbers.cardinal(int(match[0].translate(_SMALL)))
 
 
 def _plus_many(match: Match) -> Spoken:
@@ -164,7 +184,10 @@ def _plus_many(match: Match) -> Spoken:
 
 
 def _scaled(match: Match) -> Spoken:
-    return [part(match, "number", numbers.plain(match["number"])), part(match, "scale", match["scale"].lower())]
+    return [
+        part(match, "number", numbers.plain(match["number"])),
+        part(match, "scale", match["scale"].lower()),
+    ]
 
 
 def _is_screen(low: str, high: str) -> bool:
@@ -214,4 +237,5 @@ RULES_LAST: tuple[Rule, ...] = (
     rule("sign", r"[+]", r"(?<![\w)\]])\+(?=[$€£]?\.?\d)", "plus"),
     rule("sign", r"[~≈∼]", r"(?<![\w)\]]\s)(?<![\w)\]])[~∼≈]\s?(?=[$€£]?\.?\d)", "about"),
     rule("number", r"#", r"#(?=\s?\d)", "number"),
+    rule("number", r"[⁰¹²³⁴-⁹₀-₉]", r"[⁰¹²³⁴-⁹₀-₉]{1,15}", _raised),
 )  # fmt: skip

@@ -175,8 +175,7 @@ BARE_BEFORE_NUMBER = {
 # Capitals that are said as a word.
 SPOKEN_CAPITALS = frozenset(
     "NASA NATO AIDS SWAT RAM ROM PIN SIM GIF JPEG OPEC FIFA UEFA COVID JSON YAML CUDA BIOS LAN WAN "
-    "ZIP MIDI WASP FEMA OSHA IKEA LEGO SARS LOL CAD CAM DAG GAN MOOC NIMBY TOEFL LASER RADAR"
-    .split()
+    "ZIP MIDI WASP FEMA OSHA IKEA LEGO SARS LOL CAD CAM DAG GAN MOOC NIMBY TOEFL LASER RADAR".split()
 )
 
 SIGNS = {
@@ -203,6 +202,5 @@ def roman_value(text: str) -> int | None:
         return None
     values = [_ROMAN_VALUES[c] for c in upper]
     return sum(
-        -v if following > v else v
-        for v, following in zip(values, [*values[1:], 0], strict=True)
+        -v if following > v else v for v, following in zip(values, [*values[1:], 0], strict=True)
     )

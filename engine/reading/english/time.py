@@ -8,9 +8,7 @@ from engine.reading.english import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _HALF = r"(?P<half>[AaPp](?:\.\s?[Mm]\.?|[Mm]\b\.?(?=[^\w]|\Z)|[Mm]\b))"
-_ZONES = (
-    r"UTC|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|ET|PT|CET|CEST|BST|IST|JST|AEST|HST"
-)
+_ZONES = r"UTC|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|ET|PT|CET|CEST|BST|IST|JST|AEST|HST"
 _ZONE = rf"(?:\s?(?P<zone>(?:{_ZONES})(?!\w)|(?:est|pst|utc|gmt|e\.s\.t|p\.s\.t)(?!\w)))?"
 _CLOCK = r"(?P<hour>2[0-4]|1\d|0?\d):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?"
 _RANGE_CUES = frozenset("between from".split())
@@ -50,9 +48,11 @@ def _clock(match: Match) -> Spoken:
 def _full_hour(match: Match, hour: int) -> list[Part]:
     said, minutes = numbers.cardinal(hour), "o'clock"
     if hour == 0 or hour == 24:
-        return [Part("midnight", *match.span("hour"))] if not match["zone"] else [
-            Part("zero hundred", *match.span("hour"))
-        ]
+        return (
+            [Part("midnight", *match.span("hour"))]
+            if not match["zone"]
+            else [Part("zero hundred", *match.span("hour"))]
+        )
     if hour > 12 or match["zone"]:
         minutes = "hundred"
     return [part(match, "hour", said), part(match, "minute", minutes)]
@@ -116,7 +116,11 @@ def _duration(match: Match) -> Spoken:
     for group in ("hour", "minute", "second"):
         if match[group]:
             number = int(match[group])
-            unit = group if number == 1 or one and group == "minute" and not match["second"] else f"{group}s"
+            unit = (
+                group
+                if number == 1 or one and group == "minute" and not match["second"]
+                else f"{group}s"
+            )
             if one and not match["second"]:
                 unit = group
             parts.append(part(match, group, f"{numbers.cardinal(number)} {unit}"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import lzma
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 
-from engine.text.frontend.normalise import plain_letters
 from engine.text.frontend.phones import PRIMARY, SECONDARY, VOWELS
 from engine.text.frontend.rules import pronounce
 
@@ -170,6 +170,18 @@ class Lexicon:
         if len(letters) < 5 and not any(letter in "aeiouy" for letter in letters.lower()):
             return spell(letters)
         return pronounce(letters.lower())
+
+
+def plain_letters(word: str) -> str:
+    """A word in the 26 letters where accents can be taken off: café -> cafe."""
+    folded = (
+        word.replace("ß", "ss")
+        .replace("æ", "ae")
+        .replace("ø", "o")
+        .replace("œ", "oe")
+        .replace("ł", "l")
+    )
+    return "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
 
 
 @cache

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+from engine.reading import Kind, Word, read
 from engine.text.frontend import phones
 from engine.text.frontend.lexicon import Lexicon, load_lexicon
-from engine.text.frontend.normalise import Item, Span, normalise
+from engine.text.frontend.scripts import latin_words
+
+Span = tuple[int, int]
+_TAG = re.compile(r"\[([A-Za-z][A-Za-z ,'-]{0,40})\]|<\|speaker:(\d+)\|>")
 
 # The dictionary's marks as the voice knows them; a comma or a dash weighs the same to it.
 _STRENGTH = {mark: rank for rank, mark in enumerate(",—:;….!?")}
@@ -40,30 +47,30 @@ class Reader:
             tokens.append(token)
             spans.append(span)
 
-        items = _tidy(normalise(text))
+        items = _tidy(items_of(text))
         for index, item in enumerate(items):
-            if item.kind == "mark":
-                put(item.text, item.span)
+            span = (item.start, item.end)
+            if item.kind is Kind.MARK or item.kind is Kind.KEPT and item.text != phones.PAUSE:
+                put(item.text, span)
                 continue
-            if item.kind == "tag" and item.text != phones.PAUSE:
-                put(item.text, item.span)
-                continue
-            sounds = [item.text] if item.kind == "tag" else self._word(items, index)
+            sounds = [item.text] if item.kind is Kind.KEPT else self._word(items, index)
             if not sounds:
                 continue
             if tokens and tokens[-1] not in phones.STYLES and not tokens[-1].startswith("<"):
                 put(phones.SPACE, spans[-1])
             for sound in sounds:
-                put(sound, item.span)
+                put(sound, span)
         return tokens, spans
 
-    def _word(self, items: list[Item], index: int) -> list[str]:
+    def _word(self, items: list[Word], index: int) -> list[str]:
         word = items[index].text
         after = items[index + 1] if index + 1 < len(items) else None
-        follower = after.text if after is not None and after.kind == "word" else None
+        follower = after.text if after is not None and after.kind is Kind.WORD else None
         phonemes = self._lexicon(word)
         lower = word.lower()
-        if lower == "a" and (follower is None or word == "A" and index > 0):
+        if lower == "a" and (
+            follower is None or word == "A" and (index > 0 or _is_letter(follower))
+        ):
             phonemes = "ˈA"
         elif lower in ("the", "to"):
             phonemes = self._weak(lower, follower)
@@ -75,9 +82,9 @@ class Reader:
             phonemes = self._in_context(items, index) or phonemes
         return phones.parse(phonemes)[0]
 
-    def _in_context(self, items: list[Item], index: int) -> str | None:
+    def _in_context(self, items: list[Word], index: int) -> str | None:
         before = items[index - 1] if index else None
-        if before is None or before.kind != "word":
+        if before is None or before.kind is not Kind.WORD:
             # A sentence that starts with such a word is mostly an order: close the door.
             return self._lexicon.as_part(items[index].text, "verb")
         if before.text.lower() in _BEFORE_VERB:
@@ -94,14 +101,31 @@ class Reader:
         return {"the": ("ðə", "ði"), "to": ("tə", "tʊ")}[word][before_vowel]
 
 
-def _tidy(items: list[Item]) -> list[Item]:
+def items_of(text: str) -> Iterator[Word]:
+    """Words in Latin letters, marks and the tags that the voice knows."""
+    for item in read(text, kept=[match.span() for match in _TAG.finditer(text)]).items:
+        if item.kind is Kind.WORD:
+            for word in latin_words(item.text):
+                yield Word(word, item.start, item.end)
+        elif item.kind is Kind.MARK:
+            yield item
+        elif item.text.lower() in phones.TAG_TOKENS or item.text.startswith("<"):
+            yield Word(item.text.lower(), item.start, item.end, Kind.KEPT)
+
+
+def _is_letter(word: str) -> bool:
+    """A lone capital is spoken by its name: A P I."""
+    return len(word) == 1 and word.isupper()
+
+
+def _tidy(items: Iterator[Word]) -> list[Word]:
     """No mark at the start or after a tag, and of several marks in a row the strongest."""
-    result: list[Item] = []
+    result: list[Word] = []
     for item in items:
-        if item.kind == "mark":
-            if not result or result[-1].kind == "tag" and result[-1].text != phones.PAUSE:
+        if item.kind is Kind.MARK:
+            if not result or result[-1].kind is Kind.KEPT and result[-1].text != phones.PAUSE:
                 continue
-            if result[-1].kind == "mark":
+            if result[-1].kind is Kind.MARK:
                 if _STRENGTH[item.text] > _STRENGTH[result[-1].text]:
                     result[-1] = item
                 continue

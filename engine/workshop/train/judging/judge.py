@@ -18,6 +18,7 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
+from engine.reading import read
 from engine.workshop.train.corpus.wav import read_wav
 from engine.workshop.train.judging.distance import edit_distance
 
@@ -28,9 +29,7 @@ def words(text: str) -> list[str]:
     """Lower case, letters and apostrophes; numbers and abbreviations as the front end would say
     them.
     """
-    from engine.text.frontend.normalise import spoken_words
-
-    plain = (re.sub(r"[^a-z']", "", word) for word in spoken_words(text).lower().split())
+    plain = (re.sub(r"[^a-z']", "", word) for word in str(read(text)).lower().split())
     return [word for word in plain if word]
 
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from engine.text.frontend.scripts import FOREIGN, foreign_letters
+from engine.reading import OTHER_SCRIPT
+from engine.text.frontend.scripts import foreign_letters
 
 
 @pytest.mark.parametrize(
@@ -27,4 +28,4 @@ def test_letters_of_other_scripts_are_found(text: str, letters: str) -> None:
 
 @pytest.mark.parametrize("mark", "।۔؟،؛。！？，；：、")
 def test_sentence_marks_are_no_letters(mark: str) -> None:
-    assert not re.fullmatch(FOREIGN, mark)
+    assert not re.fullmatch(OTHER_SCRIPT, mark)
