@@ -51,6 +51,7 @@ class EngineInfo:
     max_streams: int
     max_frames: int
     voices: tuple[str, ...]
+    wants_words: bool = False  # reads figures and short forms best as words
 
     @property
     def frame_ms(self) -> float:

@@ -9,6 +9,7 @@ The optional object `voice_gateway` carries what the published layout has no pla
 
     "voice_gateway": {
         "text_frontend": "bpe",               # name registered in engine.text.tokenizer
+        "wants_words": false,                 # figures and short forms are best given as words
         "alignment_heads": [[1, 0], [1, 3]],  # [layer, head] of the slow AR that follow the text
         "sampling": {"temperature": 0.8, "top_p": 0.8, "top_k": 30},
         ...                                   # other keys are kept, unread, in `extra`
@@ -125,6 +126,7 @@ class GatewayExtension:
     """The `voice_gateway` object. `extra` holds the keys that are other modules' business."""
 
     text_frontend: str = "bpe"
+    wants_words: bool = False
     alignment_heads: tuple[tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]], ...] = ()
     sampling: SamplingDefaults = field(default_factory=SamplingDefaults)
     extra: dict[str, Any] = field(default_factory=dict)

@@ -92,6 +92,7 @@ class SpeechWorker:
             max_streams=self._config.max_streams,
             max_frames=self._max_frames(),
             voices=self._voices.names,
+            wants_words=self._checkpoint.config.voice_gateway.wants_words,
         )
 
     async def start(self) -> api.EngineInfo:

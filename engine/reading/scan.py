@@ -107,8 +107,12 @@ def _unruled(text: str, at: int, items: list[Word]) -> int:
 
 def _put(items: list[Word], match: Match, spoken: Spoken) -> None:
     parts = [Part(spoken, *match.span())] if isinstance(spoken, str) else spoken or []
-    for piece in parts:
-        items += [Word(word, piece.start, piece.end) for word in piece.words.split()]
+    for index, piece in enumerate(parts):
+        start = piece.start if index else match.start()
+        follows = parts[index + 1].start if index + 1 < len(parts) else match.end()
+        # What lies between two parts belongs to the first, as "rd" and "-" do; no marks or spaces.
+        end = max(piece.end, start + len(match.string[start:follows].rstrip(" ,\t\n\u00a0")))
+        items += [Word(word, start, end) for word in piece.words.split()]
 
 
 def _mask(text: str, kept: Sequence[tuple[int, int]]) -> str:

@@ -25,6 +25,7 @@ from gateway.server.http import LookupEndpoint, SpeechEndpoint
 from gateway.server.pages import Pages
 from gateway.server.service import Service
 from gateway.server.stream import serve_stream
+from gateway.types import Read
 
 Progress = Callable[[str], None]
 
@@ -53,6 +54,13 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
     }
     given = {name: value for name, value in settings.items() if value is not None}
     return WorkerEngine(EngineConfig(**given), progress)
+
+
+def build_reader() -> Read:
+    """What the setting `normalize` is done with."""
+    from engine.reading import read
+
+    return lambda text, language, kept: read(text, language, kept).words
 
 
 def create_app(service: Service) -> Starlette:

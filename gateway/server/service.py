@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import functools
 import logging
 import secrets
 from collections.abc import AsyncIterator
@@ -19,7 +20,8 @@ from gateway.server.driver import SessionDriver, Sink
 from gateway.server.metrics import Metrics
 from gateway.server.resumable import ResumableSessions, Resumption
 from gateway.session.session import Session
-from gateway.types import AudioChain, AudioFormat, Limits
+from gateway.text.segment import segmenter_for
+from gateway.types import AudioChain, AudioFormat, Limits, Read
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +40,14 @@ class Stage(enum.Enum):
 class Service:
     """Owns the engine. Sessions are opened and counted here, whatever their protocol."""
 
-    def __init__(self, config: Config, engine: SpeechEngine) -> None:
+    def __init__(self, config: Config, engine: SpeechEngine, read: Read | None = None) -> None:
+        """`read`: what the setting `normalize` is done with."""
         self.config = config
         self.metrics = Metrics()
         self.stage = Stage.STARTING
         self.failure: Exception | None = None
         self._engine = engine
+        self._segmenters = functools.partial(segmenter_for, read=read)
         self._turns = Turns()
         self._info: EngineInfo | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -174,7 +178,13 @@ class Service:
         token = None if resumption is None else secrets.token_urlsafe(32)
         driver = SessionDriver(
             lambda now_ms: Session(
-                session_id, facts_of(info), limits, chain, now_ms, resume_token=token
+                session_id,
+                facts_of(info),
+                limits,
+                chain,
+                now_ms,
+                self._segmenters,
+                resume_token=token,
             ),
             self._engine,
             self.metrics,

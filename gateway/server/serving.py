@@ -13,7 +13,7 @@ import uvicorn
 
 from engine.api import SpeechEngine
 from gateway.config import Config
-from gateway.server.app import create_app
+from gateway.server.app import build_reader, create_app
 from gateway.server.service import Service
 from gateway.server.transport import StreamProtocol, listen, request_protocol
 
@@ -78,7 +78,7 @@ async def running(config: Config, engine: SpeechEngine) -> AsyncIterator[Running
 
     Raises OSError when the address cannot be had.
     """
-    service = Service(config, engine)
+    service = Service(config, engine, build_reader())
     server = _Server(_uvicorn_config(config, service))
     listener = listen(config.host, config.port, config.slow_client_timeout_ms)
     serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -41,7 +41,10 @@ class Commands:
         self._roster = roster
         self._requests = requests
         self._voices = around.facts.voices
-        self._defaults = ContextSettings(voice=self._voices[0] if self._voices else "default")
+        self._defaults = ContextSettings(
+            voice=self._voices[0] if self._voices else "default",
+            normalize=around.facts.wants_words,
+        )
         self._warmed: set[str] = set()
 
     def obey(self, command: Command, now_ms: float) -> None:

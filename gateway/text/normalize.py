@@ -1,54 +1,34 @@
-"""Numbers, dates, money and times to words, for models that read digits badly. Off by default.
+"""Figures and short forms to words, for models that want words: a reader's work, put into a text.
 
-English has all the rules; other languages get cardinals and decimals, as far as num2words knows
-them. What no rule knows is left to the model.
+What the reader says as it stands keeps its characters, marks and spaces; only what is said
+otherwise is replaced.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from itertools import groupby
 
-import regex
-
-from gateway.text.english import (
-    ALONE,
-    ENGLISH_RULES,
-    MAX_DIGITS,
-    NOTHING_MORE,
-    Rule,
-    compile_rule,
-    say_number,
-)
 from gateway.text.rewriting import SpokenText
-
-# Languages that write 1,299.50; the others write 1.299,50.
-_POINT_DECIMALS = frozenset("en zh ja ko th he hi bn ar fa".split())
+from gateway.types import Read
 
 
-def normalize(spoken: SpokenText, language: str) -> None:
-    """Rewrite in place. `language`: an ISO 639-1 code, of which a region is ignored."""
-    code = language.replace("_", "-").partition("-")[0].lower()
-    for pattern, say in ENGLISH_RULES if code == "en" else _other(code):
-        spoken.sub(pattern, say, freeze=True)
-
-
-@lru_cache(maxsize=64)
-def _other(language: str) -> tuple[Rule, ...]:
+def normalize(spoken: SpokenText, read: Read, language: str) -> None:
+    """Rewrite in place. A language that the reader does not know is left as it is."""
+    text = spoken.text
     try:
-        say_number(1, language)
-    except NotImplementedError:
-        return ()
-    group, point = (",", ".") if language in _POINT_DECIMALS else (r"[. \u00a0\u202f]", ",")
-    number = rf"(?P<whole>\d{{1,3}}(?:{group}\d{{3}})+|\d+)(?:{regex.escape(point)}(?P<part>\d+))?"
-
-    def say(match: regex.Match[str]) -> str | None:
-        whole = "".join(filter(str.isdecimal, match["whole"]))
-        if len(whole) > MAX_DIGITS or len(whole) > 1 and whole.startswith("0"):
-            return None
-        value = float(f"{whole}.{match['part']}") if match["part"] else int(whole)
-        try:
-            return say_number(value, language)
-        except (NotImplementedError, ArithmeticError, LookupError, TypeError, ValueError):
-            return None
-
-    return ((compile_rule(ALONE + number + NOTHING_MORE), say),)
+        words = read(text, language, spoken.said_spans())
+    except LookupError:
+        return
+    done, changed = 0, False  # up to where the text is settled, and whether by a replacement
+    edits: list[tuple[int, int, str]] = []
+    for (start, end), group in groupby(words, key=lambda word: (word.start, word.end)):
+        said = " ".join(word.text for word in group)
+        differs = said != text[start:end].replace("’", "'")
+        gap = text[done:start]
+        if (differs or changed) and done and not any(char.isspace() for char in gap):
+            if differs and changed or not gap:
+                edits.append((done, start, " "))  # signs inside a figure: 555-0199
+        if differs:
+            edits.append((start, end, said))
+        done, changed = end, differs
+    spoken.replace(edits)

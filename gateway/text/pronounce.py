@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import regex
 
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import Hold, SpokenText
 
 # Scripts without spaces have no word boundary to respect.
 _UNSPACED = regex.compile(
@@ -30,7 +30,7 @@ class PronunciationTable:
     def apply(self, spoken: SpokenText) -> None:
         """Respell in place; respelled words are frozen, so later rewriting leaves them alone."""
         if self._pattern is not None:
-            spoken.sub(self._pattern, lambda match: self._respellings[match[0]], freeze=True)
+            spoken.sub(self._pattern, lambda match: self._respellings[match[0]], hold=Hold.SAID)
 
 
 def _whole(word: str) -> str:

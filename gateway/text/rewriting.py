@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+import re
+from collections.abc import Callable, Sequence
 
 import regex
+
+
+_SAID = re.compile(b"\x02+")
+
+
+class Hold(enum.IntEnum):
+    """How far a character is settled: it may be rewritten; or only read; or nothing more."""
+
+    FREE = 0
+    SETTLED = 1
+    SAID = 2
 
 
 class SpokenText:
     """A string under rewriting, with the raw index of every character.
 
     `origins[i]` is the raw index `text[i]` stands for; characters of a replacement share the
-    start of what they replaced. A frozen character takes no part in any later replacement.
+    start of what they replaced. A character that is held takes no part in any later `sub`, and one
+    that is said is not read either.
     """
 
     __slots__ = ("text", "origins", "_frozen", "_replaced")
@@ -23,16 +37,16 @@ class SpokenText:
         self._replaced = bytearray(len(raw))
 
     def freeze(self, pattern: regex.Pattern[str]) -> None:
-        """Protect every match from `sub`."""
+        """Protect every match from `sub` and from being read."""
         for match in pattern.finditer(self.text):
             start, end = match.span()
-            self._frozen[start:end] = b"\1" * (end - start)
+            self._frozen[start:end] = bytes([Hold.SAID]) * (end - start)
 
     def sub(
         self,
         pattern: regex.Pattern[str],
         replacement: str | Callable[[regex.Match[str]], str | None],
-        freeze: bool = False,
+        hold: Hold = Hold.FREE,
     ) -> None:
         """Replace every match that touches nothing frozen; a callable may answer None: leave it.
 
@@ -61,7 +75,7 @@ class SpokenText:
                 origins += [self.origins[start]] * len(new)
                 replaced += b"\1" * len(new)
             pieces.append(new)
-            frozen += (b"\1" if freeze else b"\0") * len(new)
+            frozen += bytes([hold]) * len(new)
             done = end
         if not done:
             return
@@ -70,6 +84,25 @@ class SpokenText:
         self.origins = origins + self.origins[done:]
         self._frozen = frozen + self._frozen[done:]
         self._replaced = replaced + self._replaced[done:]
+
+    def replace(self, edits: Sequence[tuple[int, int, str]]) -> None:
+        """Put new text in place of stretches [start, end), in order, and protect it."""
+        text, origins = self.text, self.origins
+        frozen, replaced = self._frozen, self._replaced
+        self.text, self.origins = "", []
+        self._frozen, self._replaced = bytearray(), bytearray()
+        done = 0
+        for start, end, new in [*edits, (len(text), len(text), "")]:
+            origin = origins[min(start, len(origins) - 1)] if origins else 0
+            self.text += text[done:start] + new
+            self.origins += origins[done:start] + [origin] * len(new)
+            self._frozen += frozen[done:start] + bytes([Hold.SAID]) * len(new)
+            self._replaced += replaced[done:start] + b"\1" * len(new)
+            done = end
+
+    def said_spans(self) -> list[tuple[int, int]]:
+        """Stretches [start, end) that are not to be read, in order."""
+        return [match.span() for match in _SAID.finditer(self._frozen)]
 
     @staticmethod
     def _kept_span(match: regex.Match[str], new: str) -> tuple[int, int] | None:
@@ -95,7 +128,7 @@ class SpokenText:
         first = self.origins[0] if self.origins else 0
         self.text = text + self.text
         self.origins = [first] * len(text) + self.origins
-        self._frozen = bytearray(b"\1" * len(text)) + self._frozen
+        self._frozen = bytearray([Hold.SAID] * len(text)) + self._frozen
         self._replaced = bytearray(b"\1" * len(text)) + self._replaced
 
     def breakpoints(self) -> tuple[tuple[int, int], ...]:

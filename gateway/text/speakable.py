@@ -7,14 +7,23 @@ Free-form tags (`[whispering]`) and speaker tags (`<|speaker:1|>`) are never cha
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 
 import regex
 
+from gateway.text.elements import act
+from gateway.text.normalize import normalize
 from gateway.text.pronounce import PronunciationTable
-from gateway.text.rewriting import SpokenText
-from gateway.text.tags import BREAK_TAG, KEPT_TAGS, SPEAKER_TAG
+from gateway.text.rewriting import Hold, SpokenText
+from gateway.text.tags import (
+    BREAK_TAG,
+    KEPT_TAGS,
+    PAUSE_TAG,
+    SPEAKER_TAG,
+    THOUGHT_CLOSE,
+    THOUGHT_OPEN,
+)
+from gateway.types import Read
 
 # Whole lines.
 _LINE_RULES = (
@@ -26,7 +35,7 @@ _LINE_RULES = (
 )
 _LINE_START_RULES = (
     (r"^[ \t]*(?:>[ \t]?)+", ""),
-    (r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+)(?:\[[ xX]\][ \t]+)?", ""),
+    (r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+(?!\d+(?:\.\d+)?\s?(?:°|º|degrees?\b)))(?:\[[ xX]\][ \t]+)?", ""),
     (r"^[ \t]*#{1,6}[ \t]+(?P<keep>.*?)(?:[ \t]+#+)?[ \t]*$", "keep"),
 )
 _URL_BODY = r"[^\s<>\"'`\[\]{}|\\^、。，！？）」』]"
@@ -45,7 +54,7 @@ _INLINE_RULES = (
     (r"\[\^?\d{1,3}\]", ""),  # footnote mark, citation
     (r"\[\^[^\[\]\n]+\]", ""),
     (r"\[[ xX]\](?=\s)", ""),
-    (r"</?[a-zA-Z][\w-]*(?:\s[^<>\n]*)?/?>|<!--.*?-->", ""),
+    (r"(?<=\p{L})`(?=\p{Ll})", "'"),  # typed for an apostrophe
     (r"`+", ""),
     (r"^[ \t]*\||\|\s*\Z", ""),  # a table row's edges, then its bars
     (r"(?<=[ \t])\|(?=[ \t])|\|[ \t]*$", ","),
@@ -54,8 +63,17 @@ _INLINE_RULES = (
     (r"\*{2,}", ""),
     (r"(?<![\p{L}\p{N}*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\p{L}\p{N}*])", ""),
     (r"(?<![\p{L}\p{N}])_{1,3}(?=\S)|(?<=\S)_{1,3}(?![\p{L}\p{N}])", ""),
-    (r"(?<=[\p{L}\p{N}])_+(?=[\p{L}\p{N}])", " "),
+    (r"(?<=[\p{L}\p{N}])_+(?=[\p{L}\p{N}])(?![\w.+-]*@)", " "),
+    (r"(?<=\p{L}{4}|[.,;!?”\"])[¹²³⁰⁴-⁹]{1,3}(?![\p{L}\p{N}])", ""),  # a footnote's mark
 )
+# LaTeX: the signs around it go, what they hold is read. A price has no partner that closes it.
+_MATHEMATICS_RULES = (
+    (r"\\begin\{[^{}]*\}|\\end\{[^{}]*\}", ""),
+    (r"\$\$(?P<keep>[^$]+)\$\$", "keep"),
+    (r"(?<![\w$\\])\$(?P<keep>(?=[^$\n]*[\\^_={}+]|[A-Za-z]\$)[^\s$\d][^$\n]*(?<!\s))\$(?!\w)", "keep"),
+    (r"\\[(\[](?P<keep>[^\n]*?)\\[)\]]", "keep"),
+)
+_CHARSET_SLIPS = str.maketrans("\x85\x91\x92\x93\x94\x96\x97", "…‘’“”–—")  # of Windows-1252
 _EMOJI = regex.compile(
     r"(?P<keep>[0-9#*])\ufe0f?\u20e3"
     r"|[\U0001f1e6-\U0001f1ff]{1,2}"
@@ -70,6 +88,7 @@ _EMOTICON = regex.compile(
 _ARROW = regex.compile(r"(?<!\s)\s*(?:[←-↓⇐-⇓⟵-⟷➔-➾]|(?<!\S)[-=]+>(?!\S))\s*")
 _LINKS = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINK_RULES)
 _RULES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _INLINE_RULES)
+_MATHEMATICS = tuple((regex.compile(pattern), new) for pattern, new in _MATHEMATICS_RULES)
 _LINES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_RULES)
 _LINE_STARTS = tuple(
     (regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_START_RULES
@@ -80,15 +99,22 @@ _SPACE_BEFORE_MARK = regex.compile(r"(?<![ \t])[ \t]+(?P<keep>[,.;:!?](?=\s|$))"
 _COMMAS = regex.compile(r"(?<![^\s]),\s*|(?P<keep>[,.;:!?])(?:\s*,)+")
 _CONTROL = regex.compile(r"[\p{Cc}--[\t\n\v\f\r]]|[\ufeff\u200b\u2060\u00ad]", regex.VERSION1)
 _WORDLESS = regex.compile(r"[\s\p{P}\p{C}\p{M}]*")
-_SAYABLE = regex.compile(r"[\p{L}\p{N}]")
+_SAYABLE = regex.compile(r"[\p{L}\p{N}∑∫√∞≈≠≤≥]")
 _EDGE_COMMAS = regex.compile(r"^[\s,]+|(?<=[.!?:;])[\s,]+$")
 
-_HOST_NOISE = regex.compile(r"^www\.|:\d+$", regex.IGNORECASE)
+_HOST_NOISE = regex.compile(r"^www\.|(?<!localhost)(?<!\.\d{1,3}):\d+$", regex.IGNORECASE)
 _TAIL = regex.compile(r"[?#]")
 _PATH_WORD = regex.compile(r"\p{L}{1,20}(?:-\p{L}{1,20}){0,2}")
 _MARKS = str.maketrans("", "", "*_~")
 
 MAX_PATH_WORDS = 2
+
+
+def _emoji(match: regex.Match[str]) -> str:
+    """Nothing is said of it, but it parts the words on its two sides."""
+    before = match.string[match.start() - 1 : match.start()]
+    behind = match.string[match.end() : match.end() + 1]
+    return match["keep"] or (" " if before.isalnum() and behind.isalnum() else "")
 
 
 def _keep(match: regex.Match[str]) -> str:
@@ -124,20 +150,16 @@ def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
     spoken.sub(_EMOTICON, "")
     for pattern, new in _LINKS:
         spoken.sub(pattern, _keep if new == "keep" else new)
-    spoken.sub(_URL, say_url, freeze=True)
+    spoken.sub(_URL, say_url, hold=Hold.SETTLED)
+    act(spoken)
+    for pattern, new in _MATHEMATICS:
+        spoken.sub(pattern, _keep if new == "keep" else new)
     for pattern, new in _RULES:
         spoken.sub(pattern, _keep if new == "keep" else new)
-    spoken.sub(_EMOJI, lambda match: match["keep"] or "")
+    spoken.sub(_EMOJI, _emoji)
     spoken.sub(_ARROW, ", ")
     spoken.sub(_ENTITY, lambda match: html.unescape(match[0]))
     spoken.sub(_CONTROL, "")
-
-
-def _normalizer(language: str) -> Callable[[SpokenText], None]:
-    # Wanted by few sessions, and slow to import.
-    from gateway.text.normalize import normalize
-
-    return partial(normalize, language=language)
 
 
 class Speaker:
@@ -151,27 +173,32 @@ class Speaker:
         self,
         *,
         speakable: bool = True,
-        language: str | None = None,
+        read: Read | None = None,
+        language: str = "en",
         pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._speakable = speakable
-        self._normalize = _normalizer(language) if language is not None else None
+        self._read = read
+        self._language = language
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
     def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> SpokenText:
         """The spoken form; its text is "" if there is nothing to say."""
-        spoken = SpokenText(raw)
+        spoken = SpokenText(raw.translate(_CHARSET_SLIPS))
         if code or self._speakable and not _SAYABLE.search(raw):
             spoken.clear()
             return spoken
         spoken.freeze(KEPT_TAGS)
         spoken.sub(BREAK_TAG, " ")
+        spoken.sub(PAUSE_TAG, " ")
+        spoken.sub(THOUGHT_OPEN, " ")
+        spoken.sub(THOUGHT_CLOSE, " ")
         if self._speakable:
             rewrite(spoken, at_line_start)
         self._table.apply(spoken)
-        if self._normalize is not None:
-            self._normalize(spoken)
+        if self._read is not None:
+            normalize(spoken, self._read, self._language)
         if self._speakable:
             spoken.sub(_SPACES, " ")
             spoken.sub(_SPACE_BEFORE_MARK, lambda match: match["keep"])

@@ -51,6 +51,7 @@ from gateway.types.formats import (
     FileFormat,
     Packet,
 )
+from gateway.types.reading import Read, SpokenWord
 from gateway.types.reports import (
     Aborted,
     EngineReport,
@@ -111,6 +112,7 @@ __all__ = [
     "OPUS_RATE_HZ",
     "Packet",
     "Playback",
+    "Read",
     "RequestFailed",
     "Resume",
     "Resumed",
@@ -121,6 +123,7 @@ __all__ = [
     "SegmenterLike",
     "Send",
     "SettingsPatch",
+    "SpokenWord",
     "Started",
     "Submit",
     "Text",

@@ -107,6 +107,7 @@ class EngineFacts:
     max_streams: int = 1
     max_frames: int = 2048
     voices: tuple[str, ...] = ("default",)
+    wants_words: bool = False  # figures and short forms are to be words: `normalize` is then on
 
     @property
     def frame_ms(self) -> float:

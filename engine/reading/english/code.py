@@ -32,7 +32,7 @@ def _groups(match: Match) -> list[Part]:
         start = match.start() + found.start()
         if text == "+":
             words = "plus"
-        elif text.isdigit():
+        elif text.isdecimal():
             toll_free = len(text) == 3 and text in ("800", "900") and not parts[1:]
             words = numbers.cardinal(int(text)) if toll_free else numbers.digits(text)
         elif text.lower() in ("ext", "x"):
@@ -49,7 +49,7 @@ def _telephone(match: Match) -> Spoken:
 
 def _loose_telephone(match: Match) -> Spoken:
     """Groups of two to four digits with spaces: with a plus, a zero or a cue before them."""
-    if not 7 <= sum(c.isdigit() for c in match[0]) <= 15:
+    if not 7 <= sum(c.isdecimal() for c in match[0]) <= 15:
         return None
     cue = context.before(match) in (
         "phone",
@@ -105,7 +105,7 @@ def _version(match: Match) -> Spoken:
         words = _version_part(text)
         joint = (
             "point "
-            if index and text[0].isdigit() and match["parts"][found.start() - 1] == "."
+            if index and text[0].isdecimal() and match["parts"][found.start() - 1] == "."
             else ""
         )
         parts.append(Part(joint + words, start + found.start(), start + found.end()))
@@ -113,7 +113,7 @@ def _version(match: Match) -> Spoken:
 
 
 def _version_part(text: str) -> str:
-    if not text.isdigit():
+    if not text.isdecimal():
         return text if len(text) > 2 else " ".join(text.upper())
     if len(text) > 1 and text[0] == "0" or len(text) > 4:
         return numbers.digits(text)
@@ -139,7 +139,7 @@ def _mixed(match: Match) -> Spoken:
     parts = []
     for found in _PIECE.finditer(text):
         piece, start = found[0], match.start() + found.start()
-        if piece.isdigit():
+        if piece.isdecimal():
             exact = spelled and len(text) > 3 and (cued or len(piece) > 2)
             words = numbers.digits(piece) if exact else _figure(piece, text)
         elif piece.isalpha():
@@ -174,7 +174,7 @@ def _retirement(match: Match) -> Spoken:
     """401(k), 501(c)(3)."""
     words = numbers.in_pairs(match["number"])
     rest = re.findall(r"\w+", match["rest"])
-    said = " ".join(numbers.cardinal(int(r)) if r.isdigit() else r.upper() for r in rest)
+    said = " ".join(numbers.cardinal(int(r)) if r.isdecimal() else r.upper() for r in rest)
     return [part(match, "number", words), part(match, "rest", said)]
 
 
@@ -191,7 +191,7 @@ def _cells(match: Match) -> Spoken:
 
 
 def _postcode(match: Match) -> Spoken:
-    return " ".join(numbers.digits(c) if c.isdigit() else c for c in match[0] if c != " ")
+    return " ".join(numbers.digits(c) if c.isdecimal() else c for c in match[0] if c != " ")
 
 
 def _section(match: Match) -> Spoken:
@@ -200,7 +200,7 @@ def _section(match: Match) -> Spoken:
     value = roman_value(left) if len(left) > 1 else None
     first = numbers.cardinal(value) if value else left
     right = match["right"]
-    second = numbers.cardinal(int(right)) if right.isdigit() else right
+    second = numbers.cardinal(int(right)) if right.isdecimal() else right
     return [part(match, "left", first), part(match, "right", f"point {second}")]
 
 

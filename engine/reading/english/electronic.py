@@ -53,7 +53,7 @@ def spell_out(text: str, start: int, silent: str = "") -> list[Part]:
 
 
 def _piece(piece: str) -> str:
-    if piece.isdigit():
+    if piece.isdecimal():
         if len(piece) == 4 and piece[0] != "0":
             return numbers.in_pairs(piece)
         return (

@@ -34,7 +34,7 @@ def power(text: str) -> str:
         return "squared"
     if text == "3":
         return "cubed"
-    if text.lstrip("-+").isdigit():
+    if text.lstrip("-+").isdecimal():
         number = int(text)
         return (
             f"to the minus {numbers.cardinal(-number)}"
@@ -46,7 +46,7 @@ def power(text: str) -> str:
 
 def _power(match: Match) -> Spoken:
     base = match["base"]
-    words = numbers.plain(base) if base[0].isdigit() else base
+    words = numbers.plain(base) if base[0].isdecimal() else base
     return [part(match, "base", words), part(match, "power", power(match["power"]))]
 
 
@@ -122,7 +122,7 @@ def _latex(match: Match) -> Spoken:
 
 def _latex_fraction(match: Match) -> Spoken:
     top, bottom = match["top"], match["bottom"]
-    if top.isdigit() and bottom.isdigit():
+    if top.isdecimal() and bottom.isdecimal():
         return numbers.fraction(int(top), int(bottom))
     return f"{_plainly(top)} over {_plainly(bottom)}"
 

@@ -71,7 +71,7 @@ def _cue(match: Match) -> str:
 
 def _number(match: Match) -> Spoken:
     text = match[0]
-    return integer(text, match) if text.isdigit() else numbers.plain(text)
+    return integer(text, match) if text.isdecimal() else numbers.plain(text)
 
 
 def _ordinal(match: Match) -> Spoken:
@@ -150,7 +150,7 @@ def _range(match: Match) -> Spoken:
         or re.match(r"\s?=", behind) is not None
         or dash != dash.strip()
         and match.string.strip() == match[0] + match["high"]
-        and not (len(low) == 4 and low.isdigit())
+        and not (len(low) == 4 and low.isdecimal())
     )
     words = numbers.plain(low)
     return [part(match, "low", words), part(match, "dash", "minus" if subtracts else "to")]
@@ -192,7 +192,7 @@ def _scaled(match: Match) -> Spoken:
 
 def _is_screen(low: str, high: str) -> bool:
     """1920x1080: figures in pairs."""
-    return all(text.isdigit() and len(text) in (3, 4) for text in (low, high)) and (
+    return all(text.isdecimal() and len(text) in (3, 4) for text in (low, high)) and (
         len(low) == 4 or len(high) == 4
     )
 

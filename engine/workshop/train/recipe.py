@@ -77,6 +77,7 @@ def model_json(data: dict[str, dict[str, Any]], codec: CodecConfig) -> str:
         },
         "voice_gateway": {
             "text_frontend": "phones",
+            "wants_words": True,
             "alignment_heads": data.get("guide", {}).get("alignment_heads", [[1, 0], [1, 1]]),
             "sampling": data.get("sampling", {}),
         },

@@ -34,7 +34,7 @@ class SegmentPolicy:
     max_buffer_delay_ms: float = 1500  # text without an end mark is spoken after that long
     end_delay_ms: float = 250  # ... and a sentence that looks complete after this long without text
     speakable: bool = True  # Markdown, code, emoji and bare URLs become something one would say
-    normalize: bool = False  # numbers, dates, money and times become words
+    normalize: bool = False  # figures and short forms become words
     language: str = "en"  # of `normalize`
 
     def __post_init__(self) -> None:

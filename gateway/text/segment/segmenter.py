@@ -20,7 +20,7 @@ from gateway.text.segment.pace import Pace
 from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
 from gateway.text.segment.structure import Structure
 from gateway.text.speakable import Speaker
-from gateway.types import ContextSettings
+from gateway.types import ContextSettings, Read
 
 _CUTS = {
     Verdict.CLAUSE: Cut.CLAUSE,
@@ -39,12 +39,17 @@ class Segmenter:
     """
 
     def __init__(
-        self, policy: SegmentPolicy, pronunciations: Mapping[str, str] | None = None
+        self,
+        policy: SegmentPolicy,
+        pronunciations: Mapping[str, str] | None = None,
+        read: Read | None = None,
     ) -> None:
+        """`read`: what `policy.normalize` is done with; without one it does nothing."""
         self._max_chars = policy.max_chars
         self._speaker = Speaker(
             speakable=policy.speakable,
-            language=policy.language if policy.normalize else None,
+            read=read if policy.normalize else None,
+            language=policy.language,
             pronunciations=pronunciations or {},
         )
         self._structure = Structure(follow_fences=policy.speakable)
@@ -230,12 +235,12 @@ class Segmenter:
         self._structure.rebase(position)
 
 
-def segmenter_for(settings: ContextSettings) -> Segmenter:
-    """A new segmenter, for one context."""
+def segmenter_for(settings: ContextSettings, read: Read | None = None) -> Segmenter:
+    """A new segmenter, for one context. `read`: what `normalize` is done with."""
     policy = SegmentPolicy(
         mode=settings.segment_mode,
         max_buffer_delay_ms=settings.max_buffer_delay_ms,
         speakable=settings.speakable,
         normalize=settings.normalize,
     )
-    return Segmenter(policy, settings.pronunciations)
+    return Segmenter(policy, settings.pronunciations, read)
