@@ -26,7 +26,7 @@ from benchmarks.report import finish, say
 from engine.text.frontend.lexicon import load_lexicon
 from engine.text.frontend.phones import parse
 from engine.reading import read
-from gateway.text.speakable import Speaker
+from gateway.text.segment import Segmenter, SegmentPolicy
 
 CASES = Path(__file__).parent.parent / "tests" / "engine" / "reading" / "cases.jsonl"
 NVIDIA_TESTS = Path("tests/nemo_text_processing/en/data_text_normalization")
@@ -75,7 +75,11 @@ def words_of(text: str) -> list[str]:
 def sounds_of(text: str) -> str:
     """The phones of a spoken text, without stress and word boundaries."""
     lexicon = load_lexicon()
-    names = [word.upper() if len(word) == 1 and word != "a" else word for word in text.split()]
+    words = text.split()
+    alone = [len(word) == 1 and word != "a" for word in words]  # a letter's name
+    named = [here or word == "a" and any(alone[max(0, i - 1) : i + 2])
+             for i, (word, here) in enumerate(zip(words, alone, strict=True))]  # fmt: skip
+    names = [word.upper() if letter else word for word, letter in zip(words, named, strict=True)]
     tokens = [token for name in names for token in parse(lexicon(name))[0]]
     return "".join(tokens).translate(_STRESS).replace("_", "")
 
@@ -111,8 +115,9 @@ def is_right(said: str, case: Case, loose: bool) -> bool:
 
 def ours(text: str) -> str:
     """What the server says of a text."""
-    spoken = Speaker().speak(text, at_line_start=True)
-    return str(read(spoken.text))
+    segmenter = Segmenter(SegmentPolicy())
+    segments = [*segmenter.push(text, 0.0), *segmenter.flush()]
+    return " ".join(str(read(segment.spoken)) for segment in segments)
 
 
 def libraries() -> dict[str, Callable[[str], str]]:

@@ -93,6 +93,11 @@ _LINES = tuple((regex.compile(pattern, regex.MULTILINE), new) for pattern, new i
 _LINE_STARTS = tuple(
     (regex.compile(pattern, regex.MULTILINE), new) for pattern, new in _LINE_START_RULES
 )
+# A stage direction: one pair of asterisks, or brackets.
+_DIRECTION = regex.compile(
+    r"(?<![*\\\p{L}\p{N}])\*(?![\s*])[^*\n]{1,80}(?<!\s)\*(?![*\p{L}\p{N}])"
+    r"|(?<!\])\([^()\n]{1,80}\)"
+)
 _ENTITY = regex.compile(r"&(?:\#\d{1,7}|\#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
 _SPACES = regex.compile(r"[ \t\u00a0]{2,}|[ \t]*\s*\n\s*")
 _SPACE_BEFORE_MARK = regex.compile(r"(?<![ \t])[ \t]+(?P<keep>[,.;:!?](?=\s|$))")
@@ -174,26 +179,28 @@ class Speaker:
         *,
         speakable: bool = True,
         read: Read | None = None,
+        speak_directions: bool = True,
         language: str = "en",
         pronunciations: Mapping[str, str] | None = None,
     ) -> None:
         self._speakable = speakable
         self._read = read
+        self._speak_directions = speak_directions
         self._language = language
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
-    def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> SpokenText:
+    def speak(self, raw: str, *, at_line_start: bool, silent: bool = False) -> SpokenText:
         """The spoken form; its text is "" if there is nothing to say."""
         spoken = SpokenText(raw.translate(_CHARSET_SLIPS))
-        if code or self._speakable and not _SAYABLE.search(raw):
+        if silent or self._speakable and not _SAYABLE.search(raw):
             spoken.clear()
             return spoken
+        for tag in (BREAK_TAG, PAUSE_TAG, THOUGHT_OPEN, THOUGHT_CLOSE):
+            spoken.sub(tag, " ")
         spoken.freeze(KEPT_TAGS)
-        spoken.sub(BREAK_TAG, " ")
-        spoken.sub(PAUSE_TAG, " ")
-        spoken.sub(THOUGHT_OPEN, " ")
-        spoken.sub(THOUGHT_CLOSE, " ")
+        if not self._speak_directions:
+            spoken.sub(_DIRECTION, " ")
         if self._speakable:
             rewrite(spoken, at_line_start)
         self._table.apply(spoken)

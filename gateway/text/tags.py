@@ -16,6 +16,8 @@ PAUSE_TAG = regex.compile(r"\[pause[\s:=]\s*(?P<value>\d{1,6}(?:\.\d{1,6})?)\s*(
 THOUGHT_OPEN = regex.compile(r"<(?:think|thinking|thoughts?|reason|reasoning)>", regex.IGNORECASE)
 THOUGHT_CLOSE = regex.compile(r"</(?:think|thinking|thoughts?|reason|reasoning)>", regex.IGNORECASE)
 """What a model writes around what it thinks."""
+THOUGHT_END = regex.compile(f"(?r){THOUGHT_CLOSE.pattern}", regex.IGNORECASE)
+"""The close, looked for from the end backwards."""
 
 FREE_TAG = regex.compile(
     r"(?<![!\]])\[(?=[^\[\]\n]*\p{L})(?![xX]\]\s)(?!\^)[^\[\]\n]{1,200}\](?![(:\[])"

@@ -39,6 +39,8 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=10_000)] = 1500
     speakable: bool = True
     normalize: bool = False
+    speak_thoughts: bool = False  # what stands in <think>, <thinking>, <reasoning>
+    speak_directions: bool = True  # *waves* and (laughs)
     pronunciations: dict[str, str] = {}  # word -> respelling
     speed: Annotated[float, Meta(ge=0.5, le=2.0)] = 1.0
     # audio is sent at most this far ahead of playback; 0: as it is made

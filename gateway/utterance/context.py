@@ -111,6 +111,8 @@ _FIXED_BY_TEXT = (
     "max_buffer_delay_ms",
     "speakable",
     "normalize",
+    "speak_thoughts",
+    "speak_directions",
     "pronunciations",
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import regex
 
+from gateway.text.segment.arriving import is_open
 from gateway.text.segment.chars import (
     DASHES,
     ELLIPSES,
@@ -26,7 +27,10 @@ from gateway.text.segment.chars import (
 from gateway.text.segment.lexicon import (
     AFTER_ORDINAL,
     BEFORE_NUMBER,
+    DATE_WORDS,
+    ENDINGS,
     MAYBE_FINAL,
+    NAME_TAILS,
     NEVER_FINAL,
     STARTERS,
 )
@@ -56,7 +60,12 @@ _WORD_AFTER = regex.compile(r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*")
 _LIST_MARKER = regex.compile(
     r"[\s>#*\-+]*\(?(?:\d{1,3}|\p{Lu}|\p{Ll}|x{0,3}(?:ix|iv|v?i{0,3})|X{0,3}(?:IX|IV|V?I{0,3}))"
 )
+_RUN_BEFORE = regex.compile(r"(?r)[\p{L}\p{N}'’.@/_-]+")
+_PLAIN_WORD = regex.compile(r"\p{L}\p{Ll}+(?:['’]\p{Ll}+)?")
 _INNER_DOTS = regex.compile(r"(?:\p{L}\p{M}*\.-?)+\p{L}\p{M}*|\p{Lu}\p{L}?\.\p{Lu}\p{L}?")
+_TOKEN_BEFORE = regex.compile(r"(?r)\S+")
+_TOKEN_AFTER = regex.compile(r"\S+")
+_MAX_TAIL = 6  # longer words are neither states nor the ends of names
 _ELISION = regex.compile(r"[cdjlmnst]['’]")
 _NUMBER_BEFORE_DASH = regex.compile(r"(?r)\d\s?[-–—]")
 # A Japanese quotation goes on with a particle.
@@ -89,10 +98,15 @@ def is_candidate(text: str, index: int) -> bool:
         return False
     if char in DASHES or char in MARKUP or kind & Kind.CLOSE or char in QUOTES - _OPENING_QUOTES:
         return False
-    if before & Kind.BARE_PAUSE:
+    if before & Kind.BARE_PAUSE or _is_glued(text, index):
         return True
     end = kind_of(text[strip_closers(text, index)[0] - 1])
     return bool(end & Kind.BARE_END or end & Kind.END and kind & Kind.CJK)
+
+
+def _is_glued(text: str, index: int) -> bool:
+    """A capital behind a small letter and a mark: one.Sentence."""
+    return text[index - 1] in ".!?" and text[index].isupper() and text[index - 2].islower()
 
 
 def _may_start_with_dash(text: str, index: int) -> bool:
@@ -118,7 +132,7 @@ def judge(place: Place) -> Verdict:
     term = end_mark(text, ends)
     if term < ends:
         return _judge_end(place, text[term:ends], term, closers, first, gap < position)
-    return _judge_inside(text, gap, position, first)
+    return _judge_inside(text, gap, position, first, place.final)
 
 
 def looks_complete(text: str) -> bool:
@@ -133,18 +147,7 @@ def looks_complete(text: str) -> bool:
     if text[term:ends] != ".":
         return term < ends and not ELLIPSES & set(text[term:ends]) and ".." not in text[term:ends]
     word = word_before(text, term)
-    return word != "" and not word.isdigit() and _abbreviation(word) == Verdict.SENTENCE
-
-
-def looks_torn(text: str) -> bool:
-    """Whether text ends where hardly anybody stops: after a title, or inside a grapheme cluster."""
-    if text.endswith("\u200d"):
-        return True
-    end = len(text.rstrip())
-    if end == 0 or text[end - 1] != ".":
-        return False
-    word = word_before(text, end - 1)
-    return _abbreviation(word) == Verdict.NONE or len(word) == 1 and word.isupper()
+    return word != "" and not word[-1].isdigit() and _abbreviation(word) == Verdict.SENTENCE
 
 
 def _judge_end(
@@ -159,7 +162,7 @@ def _judge_end(
     if set(mark) & ELLIPSES or ".." in mark:
         return Verdict.CLAUSE if char.islower() or not spaced else Verdict.SENTENCE
     if not spaced and (term == 0 or not kind_of(text[term - 1]) & Kind.CJK):
-        return Verdict.NONE
+        return _judge_glued(place, mark, term, first)
     if mark in (".", "．"):
         verdict = _judge_full_stop(place, term, first, char)
         if verdict != Verdict.SENTENCE:
@@ -167,6 +170,30 @@ def _judge_end(
     if char.islower() and (closers or not place.lower_style):
         return Verdict.WORD
     return Verdict.SENTENCE
+
+
+def _judge_glued(place: Place, mark: str, term: int, first: int) -> Verdict:
+    """A capital right behind the mark: `one.Sentence` is two, `example.Com` and `U.S.Army` are not.
+
+    Behind a name ("Bob.Then") the next word must be one that begins sentences.
+    """
+    text = place.text
+    run = _RUN_BEFORE.match(text, 0, term)
+    word = None if run is None else _PLAIN_WORD.fullmatch(run[0])
+    if word is None or not text[first : first + 1].isupper():
+        return Verdict.NONE
+    after = _WORD_AFTER.match(text, first)
+    if after is None:
+        return Verdict.NONE
+    if after.end() == len(text) and not place.final and len(after[0]) < MAX_WORD:
+        return Verdict.WAIT
+    follower = after[0].lower()
+    if follower in ENDINGS or not after[0][1:].islower() and len(follower) > 1:
+        return Verdict.NONE
+    if text[after.end() : after.end() + 1] in ("(", ".", "_", "/"):
+        return Verdict.NONE if mark == "." else Verdict.SENTENCE
+    known = word[0].islower() or follower in STARTERS
+    return Verdict.SENTENCE if known or mark != "." else Verdict.NONE
 
 
 def _judge_full_stop(place: Place, term: int, first: int, char: str) -> Verdict:
@@ -210,7 +237,7 @@ def _abbreviation(word: str) -> Verdict:
     return Verdict.SENTENCE
 
 
-def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
+def _judge_inside(text: str, gap: int, position: int, first: int, final: bool) -> Verdict:
     """Not after an end mark: a clause, a phrase, a word, or nothing."""
     previous = text[gap - 1]
     kind = kind_of(previous)
@@ -225,8 +252,7 @@ def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
         span = following.isdigit() and bool(_NUMBER_BEFORE_DASH.match(text, 0, gap))
         return Verdict.CLAUSE if apart and not span else Verdict.NONE
     if kind & Kind.PAUSE and (spaced or kind & Kind.BARE_PAUSE):
-        number = gap > 1 and text[gap - 2].isdigit() and following.isdigit()
-        return Verdict.NONE if number else Verdict.CLAUSE
+        return _judge_comma(text, gap, first, final)
     # A tag belongs to what follows it.
     if not spaced or kind & Kind.OPEN or previous in MARKUP or previous in "]>":
         return Verdict.NONE
@@ -234,4 +260,25 @@ def _judge_inside(text: str, gap: int, position: int, first: int) -> Verdict:
         return Verdict.PHRASE
     if kind & Kind.CJK and kind_of(following) & Kind.CJK:
         return Verdict.CLAUSE
-    return Verdict.WORD
+    token = _TOKEN_BEFORE.match(text, 0, gap)
+    return Verdict.NONE if token is not None and is_open(token[0]) else Verdict.WORD
+
+
+def _judge_comma(text: str, gap: int, first: int, final: bool) -> Verdict:
+    """A comma inside a date, an address or a name is no place to stop: July 4, 2024; Austin, TX."""
+    following = text[first] if first < len(text) else " "
+    if text[gap - 2 : gap - 1].isdigit() and following.isdigit():
+        return Verdict.NONE
+    word = word_before(text, gap - 1)
+    if text[gap - 1] != "," or not word[:1].isupper() or not following.isalnum():
+        return Verdict.CLAUSE
+    if word.lower() in DATE_WORDS and (following.isdigit() or following.isupper()):
+        return Verdict.NONE
+    after = _TOKEN_AFTER.match(text, first)
+    if after is None or not after[0][:1].isupper():
+        return Verdict.CLAUSE
+    if after.end() == len(text) and not final and len(after[0]) < _MAX_TAIL:
+        return Verdict.WAIT
+    tail = after[0].rstrip(".,;:!?")
+    is_state = len(tail) == 2 and tail.isupper()
+    return Verdict.NONE if is_state or tail.lower() in NAME_TAILS else Verdict.CLAUSE

@@ -32,13 +32,13 @@ def forced_cut(
     weight: int,
     boundaries: Sequence[tuple[int, Verdict, int]],
     max_chars: int,
-    is_code: bool,
+    is_silent: bool,
 ) -> int | None:
     """The best place to cut text of this weight, over `max_chars`; None: leave it whole for now.
 
     `boundaries`: (position, kind, weight of the text before it), ascending.
     """
-    if is_code:
+    if is_silent:
         newline = text.rfind("\n") + 1
         if 0 < newline < len(text):
             return newline

@@ -94,3 +94,21 @@ bundesliga kapitel teil tag mal jahr geburtstag auflage og ug spieltag minute ru
 advent
 lebensjahr hochzeitstag bezirk buch band akt satz symphonie sinfonie
 """)
+
+# Days and months, long and short: figures may follow them. With a capital only.
+DATE_WORDS = _words("""
+january february march april may june july august september october november december
+jan feb mar apr jun jul aug sep sept oct nov dec
+monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun
+januar februar märz mai juni juli oktober dezember
+""")
+
+# Behind a comma these still belong to the name before it.
+NAME_TAILS = _words("jr sr inc ltd llc phd ph.d md m.d esq ii iii iv")
+
+# No word that begins a sentence: behind a full stop without a space they are part of an address.
+ENDINGS = _words("""
+com org net edu gov mil io ai dev app co uk us de fr es it eu ca au in jp cn ru me tv info biz
+js ts py rb go rs java json yaml yml xml html css md txt pdf csv png jpg gif svg mp3 mp4 wav zip exe
+net asp cpp
+""")

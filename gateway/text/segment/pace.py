@@ -11,11 +11,6 @@ SPOKEN_CHARS_PER_S = 15
 """Letters a second of speech in alphabetic scripts; only used to compare a lead with a length."""
 LOW_LEAD_MS = 500
 """Below this lead a clause is worth cutting: the listener would hear a gap."""
-IDLE_MS = 200
-IDLE_GAPS = 2
-GAP_DECAY = 0.8
-"""Text that has not grown for `IDLE_MS`, and for twice the usual gap between its pieces, does not
-end in half a word."""
 PHRASE_CHARS = 40
 """A space between Thai, Lao, Khmer phrases ends a segment of at least this length."""
 
@@ -34,7 +29,6 @@ class Pace:
         self._spoken_until_ms: float | None = None  # None: nothing to speak was given out yet
         self._arrivals: deque[tuple[int, float]] = deque()  # offset, time of each buffered piece
         self._now_ms = 0.0
-        self._gap_ms = 0.0  # between pieces of text: the longest of late
 
     def report_lead(self, lead_ms: float) -> None:
         """The listener's lead, as measured now."""
@@ -42,8 +36,6 @@ class Pace:
 
     def text_arrived(self, offset: int, now_ms: float) -> None:
         """Text whose first character has this offset was pushed."""
-        if self._arrivals and now_ms > self._arrivals[-1][1]:
-            self._gap_ms = max(now_ms - self._arrivals[-1][1], GAP_DECAY * self._gap_ms)
         self._arrivals.append((offset, now_ms))
         self._now_ms = now_ms
 
@@ -59,8 +51,8 @@ class Pace:
             speech_ms = spoken_weight * 1000 / SPOKEN_CHARS_PER_S
             self._spoken_until_ms = max(self._spoken_until_ms or 0.0, self._now_ms) + speech_ms
 
-    def emptied(self) -> None:
-        """Nothing is buffered."""
+    def forget_age(self) -> None:
+        """Nothing is buffered that could have been spoken until now."""
         self._arrivals.clear()
 
     @property
@@ -94,19 +86,12 @@ class Pace:
         growth = policy.lead_growth * self.lead_ms / 1000 * SPOKEN_CHARS_PER_S
         return min(policy.min_chars + int(growth), max(policy.min_chars, policy.max_chars // 2))
 
-    def deadlines(self, complete: bool, torn: bool) -> tuple[float, float]:
-        """When all of the buffered text is due, and when the part up to its last whole word is.
-
-        `complete`: it reads as a finished sentence. `torn`: it ends where nobody stops. If neither,
-        the text must only have come to rest, so that no half word is spoken while text flows.
+    def due_ms(self, complete: bool) -> float:
+        """When what is settled of the buffered text is due. `complete`: it reads as a finished
+        sentence.
         """
         policy = self._policy
-        pushed_ms = self._arrivals[-1][1]
         due_ms = self._arrivals[0][1] + policy.max_buffer_delay_ms
-        latest_ms = due_ms + policy.max_buffer_delay_ms
-        if torn:
-            return latest_ms, due_ms
         if complete:
-            return min(due_ms, pushed_ms + policy.end_delay_ms), due_ms
-        idle_ms = max(IDLE_MS, IDLE_GAPS * self._gap_ms)
-        return min(max(due_ms, pushed_ms + idle_ms), latest_ms), due_ms
+            return min(due_ms, self._arrivals[-1][1] + policy.end_delay_ms)
+        return due_ms

@@ -36,6 +36,8 @@ class SegmentPolicy:
     speakable: bool = True  # Markdown, code, emoji and bare URLs become something one would say
     normalize: bool = False  # figures and short forms become words
     language: str = "en"  # of `normalize`
+    speak_thoughts: bool = False  # what stands in <think>, <thinking>, <reasoning>
+    speak_directions: bool = True  # *waves* and (laughs)
 
     def __post_init__(self) -> None:
         for name in ("mode", "first_mode"):

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import regex
 
+from gateway.text.segment.arriving import settled
 from gateway.text.segment.boundary import (
     Place,
     Verdict,
     is_candidate,
     judge,
     looks_complete,
-    looks_torn,
 )
 from gateway.text.segment.chars import weight_of
 from gateway.text.segment.length import forced_cut
@@ -50,10 +50,12 @@ class Segmenter:
             speakable=policy.speakable,
             read=read if policy.normalize else None,
             language=policy.language,
+            speak_directions=policy.speak_directions,
             pronunciations=pronunciations or {},
         )
-        self._structure = Structure(follow_fences=policy.speakable)
+        self._structure = Structure(policy.speakable, policy.speak_thoughts)
         self._pace = Pace(policy)
+        self._impatient = policy.max_buffer_delay_ms == 0
         self._text = ""
         self._weight = 0
         self._start = 0  # of _text in everything pushed
@@ -76,6 +78,8 @@ class Segmenter:
         """Take text, cut anywhere; return the segments it completes."""
         segments: list[Segment] = []
         if text:
+            if not self._settled():
+                self._pace.forget_age()
             self._pace.text_arrived(self._start + len(self._text), now_ms)
         index = 0
         while index < len(text):
@@ -98,25 +102,26 @@ class Segmenter:
         return self._give_up_waiting(Cut.FLUSH)
 
     def tick(self, now_ms: float) -> list[Segment]:
-        """What must be spoken by `now_ms` although its end is not certain."""
-        due = self._due()
-        if due is None:
+        """What must be spoken by `now_ms`: all that is settled, though its sentence is not whole."""
+        due_ms = self.next_deadline_ms()
+        if due_ms is None:
             return []
         self._pace.advance(now_ms)
-        whole_ms, part_ms = due
-        if now_ms >= whole_ms:
+        if now_ms < due_ms:
+            return []
+        position = self._settled()
+        if position == len(self._text):
             return self._give_up_waiting(Cut.DELAY)
-        if part_ms is not None and now_ms >= part_ms:
-            return [self._emit(self._boundaries[-1][0], Cut.DELAY)]
-        return []
+        return [self._emit(position, Cut.DELAY)]
 
     def next_deadline_ms(self) -> float | None:
         """The earliest time at which `tick` would return something; None: never, as things are."""
-        due = self._due()
-        if due is None:
+        position = self._settled()
+        if self._structure.is_silent or not self._text[:position].strip():
             return None
-        whole_ms, part_ms = due
-        return whole_ms if part_ms is None else min(whole_ms, part_ms)
+        whole = position == len(self._text)
+        complete = whole and (self._structure.break_end >= 0 or looks_complete(self._text))
+        return self._pace.due_ms(complete)
 
     # --- taking characters ------------------------------------------------------------------------
 
@@ -148,8 +153,8 @@ class Segmenter:
     def _too_long(self) -> int | None:
         if self._weight <= self._max_chars:
             return None
-        is_code = self._structure.is_code
-        return forced_cut(self._text, self._weight, self._boundaries, self._max_chars, is_code)
+        is_silent = self._structure.is_silent
+        return forced_cut(self._text, self._weight, self._boundaries, self._max_chars, is_silent)
 
     def _judge_pending(self, final: bool) -> tuple[int, Cut] | None:
         position = self._pending
@@ -175,15 +180,14 @@ class Segmenter:
 
     # --- giving out -------------------------------------------------------------------------------
 
-    def _due(self) -> tuple[float, float | None] | None:
-        """When everything buffered is due, and when the part up to the last boundary is."""
-        structure = self._structure
-        if structure.is_code or not self._text.strip():
-            return None
-        torn = structure.span is not None or looks_torn(self._text)
-        complete = structure.break_end >= 0 or looks_complete(self._text)
-        whole_ms, part_ms = self._pace.deadlines(complete, torn)
-        return whole_ms, part_ms if self._boundaries and part_ms < whole_ms else None
+    def _settled(self) -> int:
+        """How much of the buffered text can be spoken although nothing says that it is whole."""
+        if self._impatient:
+            return len(self._text)
+        span = self._structure.span
+        if span is not None:
+            return settled(self._text[: span.start]) if span.start else 0
+        return settled(self._text)
 
     def _give_up_waiting(self, why: Cut) -> list[Segment]:
         segments: list[Segment] = []
@@ -198,7 +202,7 @@ class Segmenter:
         structure = self._structure
         raw, rest = self._text[:position], self._text[position:]
         spoken = self._speaker.speak(
-            raw, at_line_start=structure.segment_at_line_start, code=structure.is_code
+            raw, at_line_start=structure.segment_at_line_start, silent=structure.is_silent
         )
         paused = 0 <= structure.break_end <= position
         segment = Segment(
@@ -213,7 +217,7 @@ class Segmenter:
         self._rebase(position, rest)
         self._pace.given_out(self._start, sum(map(weight_of, spoken.text)))
         if not rest:
-            self._pace.emptied()
+            self._pace.forget_age()
         if cut not in (Cut.CLAUSE, Cut.LENGTH):
             self._begin_sentence(0)
         return segment
@@ -242,5 +246,7 @@ def segmenter_for(settings: ContextSettings, read: Read | None = None) -> Segmen
         max_buffer_delay_ms=settings.max_buffer_delay_ms,
         speakable=settings.speakable,
         normalize=settings.normalize,
+        speak_thoughts=settings.speak_thoughts,
+        speak_directions=settings.speak_directions,
     )
     return Segmenter(policy, settings.pronunciations, read)

@@ -9,7 +9,13 @@ import regex
 from gateway.text.segment.chars import NEWLINES
 
 MAX_SPAN = 200
-"""An opening bracket that is not closed within so many characters is ordinary text."""
+"""A link or a tag with attributes that is not closed within so many characters is ordinary text."""
+MAX_WORDS = 120
+MAX_SENTENCE = 48
+"""... and so is any other stretch after fewer, because speech waits for it; after a few, if a sentence
+has ended inside."""
+_SENTENCE_END = regex.compile(r"(?r)[.!?…][\"'”’)]*")
+_NAME_ONLY = regex.compile(r"<[/!]?[A-Za-z][\w:.-]*(?:\s[\w:-]*)?\s*/?")
 
 FENCE_LINE = regex.compile(r"[ \t>*+\-]*(?:`{3,}|~{3,})")
 FENCE_OPEN = regex.compile(r"[ \t>*+\-]*(?:`{3,}[^`\n]*|~{3,}[^\n]*)")
@@ -44,5 +50,19 @@ def open_span(text: str, index: int) -> Span | None:
 
 
 def gives_up(span: Span, text: str, index: int) -> bool:
-    """Whether text[index] shows that the stretch will not be closed."""
-    return index - span.start >= MAX_SPAN or text[index] in NEWLINES
+    """Whether text[index] shows that the stretch will not be closed.
+
+    In `<` anything that is no attribute shows it at once.
+    """
+    length, char = index - span.start, text[index]
+    if length >= MAX_SPAN or char in NEWLINES:
+        return True
+    if span.close == ">" and text[span.start + 1] not in "|!":
+        if "=" not in text[span.start : index]:
+            return length >= MAX_WORDS or _NAME_ONLY.fullmatch(text, span.start, index) is None
+        return False
+    if span.close in "》〉" or span.close == ")" and " " not in text[span.start : index]:
+        return False
+    if length < MAX_SENTENCE or char != " ":
+        return length >= MAX_WORDS
+    return _SENTENCE_END.match(text, span.start, index) is not None
