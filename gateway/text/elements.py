@@ -1,7 +1,8 @@
 """Elements of HTML and SSML in a text: known ones are silent and act, any other word is spoken.
 
-`<b>` is mark-up, `<Enter>` is a key, `List<String>` a type. Some names are both: `<title>` counts
-as mark-up only where it looks like it, with an attribute, a slash, or its other half beside it.
+`<b>` is mark-up, `<Enter>` is a key, `List<String>` a type. What is not known, and names that are
+both, as `<title>`, count as mark-up only where they look like it: with an attribute, a slash, or
+their other half beside them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _EITHER = frozenset(
     "token voice lang".split()
 )
 _ELEMENT = regex.compile(
-    r"<(?P<close>/)?(?P<name>[A-Za-z][\w:-]*)(?P<attributes>\s[^<>\n]*?)?\s*(?P<empty>/)?>"
+    r"<(?P<close>/)?(?P<name>[A-Za-z][\w:-]*)(?P<attributes>[\s=][^<>\n]*?)?\s*(?P<empty>/)?>"
 )
 _COMMENT = regex.compile(r"<!--.*?-->|<!DOCTYPE[^>]*>|<\?xml[^>]*\?>", regex.IGNORECASE)
 _SAY_AS = regex.compile(
@@ -58,14 +59,13 @@ def _say_as(match: regex.Match[str]) -> str:
 def _element(match: regex.Match[str]) -> str:
     name = match["name"].lower().rpartition(":")[2]
     marked = match["close"] or match["empty"] or "=" in (match["attributes"] or "")
-    if name in _EITHER and not marked and not _has_other_half(match, name):
-        name = ""
-    if name in _APART:
+    marked = bool(marked) or _has_other_half(match, name)
+    if name in _APART and (marked or name not in _EITHER):
         return ", "
-    if name in _SILENT or name in _EITHER or ":" in match["name"]:
+    if name in _SILENT and name not in _EITHER:
         return ""
-    if match["close"]:
-        return " "
+    if marked:
+        return "" if name in _SILENT | _EITHER or ":" in match["name"] else " "
     return f" {match['name']}{match['attributes'] or ''} "
 
 

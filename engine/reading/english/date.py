@@ -12,11 +12,9 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 _BY_START = {name[:3].lower(): name for name in MONTHS}
 _DAYS_IN = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SHORT_DAY = "|".join(sorted(SHORT_WEEKDAYS, key=len, reverse=True))
-_DAY = r"(?P<day>3[01]|[12]\d|0?[1-9])"
 _YEAR = r"(?P<year>1[0-9]\d\d|20\d\d|21\d\d)"
 _YEAR_BEHIND = rf"(?:,?\s(?:of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s?(?P<short>'\d\d)\b)?"
 _ORDINAL = r"(?:\s?(?:st|nd|rd|th)\b)?"
-_THEN = r"(?P<time>[T ]\s?(?=\d\d?:\d\d))?"
 _YEAR_CUES = frozenset(
     "in since from until till by before after during year years of early late mid circa spring "
     "summer autumn fall winter and or to between around through january february march april may "
@@ -110,9 +108,10 @@ def _month_day(match: Match) -> Spoken:
 
 
 def _year_part(match: Match) -> list[Part]:
-    for group in ("year", "short"):
-        if match[group]:
-            return [part(match, group, _full_year(match[group]))]
+    if match["year"]:
+        return [part(match, "year", numbers.year(int(match["year"])))]
+    if match["short"]:
+        return [part(match, "short", numbers.short_year(match["short"][1:]))]
     return []
 
 
@@ -120,7 +119,8 @@ def _day_month(match: Match) -> Spoken:
     named = match["year"] is not None or _is_month(match, match["month"])
     if not named or context.before(match) in ("chapter", "page"):
         return None
-    article = "" if context.before(match) in ("the", "this", "every", "of") else "the "
+    silent = match["of"] or context.before(match) in ("the", "this", "every", "of", "a")
+    article = "" if silent and (match["of"] is None or _is_ordinal(match)) else "the "
     day = f"{article}{_said_day(int(match['day']))} of"
     start = match.start("day")
     parts = []
@@ -128,11 +128,16 @@ def _day_month(match: Match) -> Spoken:
         start = match.start("low")
         low = f"{article}{_said_day(int(match['low']))} to"
         parts.append(Part(low, start, match.end("low")))
-        day = f"the {_said_day(int(match['day']))} of"
+        day = f"{article}{_said_day(int(match['day']))} of"
         start = match.start("day")
     parts.append(Part(day, start, match.end("day")))
     parts.append(part(match, "month", month(match["month"])))
     return parts + _year_part(match)
+
+
+def _is_ordinal(match: Match) -> bool:
+    """Whether the day is written as the text means it to be said: 20th of December."""
+    return match.string[match.end("day") :].lstrip()[:2] in ("st", "nd", "rd", "th")
 
 
 def _month_year(match: Match) -> Spoken:
@@ -140,7 +145,9 @@ def _month_year(match: Match) -> Spoken:
         return None
     parts = [part(match, "month", month(match["month"]))]
     if match["other"]:
-        parts.append(Part(f"to {month(match['other'])}", *match.span("other")))
+        parts.append(part(match, "other", f"to {month(match['other'])}"))
+    if match["of"]:
+        parts.append(part(match, "of", "of"))
     return parts + _year_part(match)
 
 
@@ -175,7 +182,7 @@ def _surely_a_day(match: Match) -> bool:
     return (
         match[0].endswith(".")
         or before in ("on", "every", "next", "last", "this", "until", "by", "from", "since", "and")
-        or re.match(rf"\s?(?:[,/]|at\b|[ap]m\b|morning|night|\d|(?:{MONTH})\b)", behind) is not None
+        or re.match(rf",?\s?(?:at\b|[ap]m\b|morning|night|\d|(?:{MONTH})\b)|/", behind) is not None
         or context.stands_alone(match)
     )
 
@@ -201,6 +208,13 @@ def _years(match: Match) -> Spoken:
     return [part(match, "low", numbers.year(int(low))), part(match, "high", joint + said)]
 
 
+def _decades(match: Match) -> Spoken:
+    """The 1960s-80s."""
+    low = numbers.plural(numbers.year(int(match["low"])))
+    high = numbers.plural(numbers.cardinal(int(match["high"])))
+    return [part(match, "low", low), part(match, "high", f"to {high}")]
+
+
 def _era(match: Match) -> Spoken:
     """300 BC, 79 AD, 500 BCE."""
     number = match["number"].replace(",", "")
@@ -210,7 +224,7 @@ def _era(match: Match) -> Spoken:
 
 
 def _after_ad(match: Match) -> Spoken:
-    return [Part("A D", match.start(), match.start() + 2), part(match, "number", _any_year(match))]
+    return [part(match, "era", "A D"), part(match, "number", _any_year(match))]
 
 
 def _any_year(match: Match) -> str:
@@ -231,6 +245,14 @@ def _quarter(match: Match) -> Spoken:
     return f"{said} {_full_year(match['year'])}"
 
 
+def _short_quarter(match: Match) -> Spoken:
+    quarter = numbers.cardinal(int(match["quarter"][1]))
+    return [
+        part(match, "quarter", f"Q {quarter}"),
+        part(match, "year", numbers.year(int(match["year"]))),
+    ]
+
+
 def is_year(match: Match) -> bool:
     """Whether four digits mean a year, by what stands beside them."""
     number = int(match[0])
@@ -249,45 +271,49 @@ def _counts(noun: str, before: str) -> bool:
     return plural and not noun.endswith("ss") and before not in _YEAR_CUES
 
 
-_FIGURES = (
-    r"(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)(?P<year>[12]\d{3}|\d\d)"
-    r"(?![\d]|[-/.]\d)"
-)
 _DASH = r"\s?[-–—]\s?"
+_DAY_NUMBER = r"(?:3[01]|[12]\d|0?[1-9])"
+_MONTH_PATTERN = rf"(?P<month>(?i:{MONTH}))"
+_YEAR_NUMBER = r"(?:1\d\d\d|20\d\d)"
+_WEEKDAY = rf"(?:{_SHORT_DAY}|{'|'.join(WEEKDAYS)})"
+# What a number behind a month would be if it is no day: a time, an amount, a distance.
+_NO_DAY = r"(?![\d%]|:\d|[.,]\d|\s?(?:[ap]\.?m\b|miles|times|km|percent|days|people))"
 
 RULES: tuple[Rule, ...] = (
-    rule("date", r"\d", rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d|-\d){_THEN}", _iso),
+    # 2025-09-28, 2025/9/28, 13/02/2024
+    rule("date", r"\d", r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d|-\d)"
+         r"(?:[T ](?=\d\d?:\d\d))?", _iso),
     rule("date", r"\d", rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])", _iso),
-    rule("date", r"\d", _FIGURES, _figures),
-    rule("date", r"\d", r"(?P<month>1[0-2]|0?[1-9])/(?P<day>3[01]|[12]\d|0?[1-9])(?![\d/.]|\s?%)"
-         r"(?!\w)", _no_year),
-    rule("date", r"\d", rf"(?:(?P<low>3[01]|[12]\d|[1-9]){_ORDINAL}{_DASH})?{_DAY}{_ORDINAL}\s(?:of\s)?"
-         rf"(?P<month>(?i:{MONTH}))\b\.?{_YEAR_BEHIND}", _day_month),
-    rule("date", r"[A-Za-z]", rf"(?P<month>(?i:{MONTH}))\.?[\s-](?:the\s)?{_DAY}{_ORDINAL}"
-         rf"(?:{_DASH}(?P<last>3[01]|[12]\d|0?[1-9]){_ORDINAL})?(?![\d:%]|[.,]\d)"
-         rf"(?!\s?(?:[ap]\.?m\b|miles|times|km|percent|days|people))"
-         rf"(?:-(?=[12]\d{{3}}))?{_YEAR_BEHIND.replace(',?', '(?:,|(?<=-))?').replace(chr(92)+'s(?:of', chr(92)+'s?(?:of')}", _month_day),
-    rule("date", r"[A-Za-z]", rf"(?P<month>(?i:{MONTH}))\.?(?:{_DASH}(?P<other>{MONTH})\.?)?"
-         rf"(?:,?\s(?:of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s(?P<short>'\d\d)\b)", _month_year),
+    rule("date", r"\d", r"(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)"
+         r"(?P<year>[12]\d{3}|\d\d)(?![\d]|[-/.]\d)", _figures),
+    rule("date", r"\d", rf"(?P<month>1[0-2]|0?[1-9])/(?P<day>{_DAY_NUMBER})(?![\w/.]|\s?%)", _no_year),
+    # 3 Jan 2020, 3-5 June
+    rule("date", r"\d", rf"(?:(?P<low>{_DAY_NUMBER}){_ORDINAL}{_DASH})?(?P<day>{_DAY_NUMBER})"
+         rf"{_ORDINAL}\s(?P<of>of\s)?{_MONTH_PATTERN}\b\.?{_YEAR_BEHIND}", _day_month),
+    # Jan. 3, 2020; Jan-15-2020; June 3-5
+    rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}-(?P<day>{_DAY_NUMBER})(?P<last>(?!))?"
+         rf"(?:-{_YEAR}(?P<short>(?!))?)?(?![\w-])", _month_day),
+    rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}\.?\s(?:the\s)?(?P<day>{_DAY_NUMBER}){_ORDINAL}"
+         rf"(?:{_DASH}(?P<last>{_DAY_NUMBER}){_ORDINAL})?{_NO_DAY}{_YEAR_BEHIND}", _month_day),
+    # Oct-Dec 2024, April of 1853, July '58
+    rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}\.?(?:{_DASH}(?P<other>{MONTH})\.?)?(?:(?:,?\s(?P<of>of\s)?)"
+         rf"{_YEAR}(?![\d%/:]|,\d|\.\d)|\s(?P<short>'\d\d)\b)", _month_year),
     rule("date", r"[A-Z]", rf"(?P<month>{MONTH})\.?{_DASH}(?P<other>{MONTH})\b\.?", _months),
-    rule("date", r"[A-Z]", rf"(?P<day>{_SHORT_DAY}|{'|'.join(WEEKDAYS)})\b\.?(?:{_DASH}"
-         rf"(?P<other>{_SHORT_DAY}|{'|'.join(WEEKDAYS)})\b\.?)?", _weekdays),
     rule("date", r"[A-Z]", r"(?P<month>Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Apr)\b\.?(?!')", _short_month),
-    rule("date", r"\d", r"(?P<low>1[0-9]\d\d|20\d\d)s[-–](?P<high>\d\d)s\b", lambda m: [
-        part(m, "low", numbers.plural(numbers.year(int(m["low"])))),
-        part(m, "high", "to " + numbers.plural(numbers.cardinal(int(m["high"]))))]),
+    rule("date", r"[A-Z]", rf"(?P<day>{_WEEKDAY})\b\.?(?:{_DASH}(?P<other>{_WEEKDAY})\b\.?)?", _weekdays),
+    # the 1960s-80s, the 1980's, the '90s, class of '08
+    rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})s[-–](?P<high>\d\d)s\b", _decades),
     rule("date", r"\d", r"(?P<decade>(?:1\d\d0|20\d0)\s?|[2-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"['’](?P<decade>[1-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"(?<!\w)['’](?P<year>\d\d)(?![\d'’%])\b", _apostrophe_year),
-    rule("date", r"\d", rf"(?P<low>1[0-9]\d\d|20\d\d)\s?(?P<mark>[-–—/])\s?(?P<high>1[0-9]\d\d|20\d\d"
-         rf"|\d\d)(?![\w]|[-–/.,]\d|\s?[°%=])(?!\s?{UNIT}(?!\w))", _years),
-    rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)",
-         _era),
-    rule("date", r"A", r"A\.?D\.?\s(?P<number>\d{1,4})(?![\d,.]\d|\d)", _after_ad),
+    # 2019-2021, 2023-24, 300 BC, AD 79, 2Q22, Q3 2024
+    rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})\s?(?P<mark>[-–—/])\s?(?P<high>{_YEAR_NUMBER}|\d\d)"
+         rf"(?![\w]|[-–/.,]\d|\s?[°%=])(?!\s?{UNIT}(?!\w))", _years),
+    rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?"
+         r"(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)", _era),
+    rule("date", r"A", r"(?P<era>A\.?D\.?)\s(?P<number>\d{1,4})(?![\d,.]\d|\d)", _after_ad),
     rule("date", r"\d", r"(?P<quarter>[1-4])Q(?P<year>\d\d|20\d\d)\b", _quarter),
-    rule("date", r"Q", r"Q(?P<quarter>[1-4])\s(?P<year>20\d\d)\b", lambda m: [
-        Part(f"Q {numbers.cardinal(int(m['quarter']))}", m.start(), m.end("quarter")),
-        part(m, "year", numbers.year(int(m["year"])))]),
+    rule("date", r"Q", r"(?P<quarter>Q[1-4])\s(?P<year>20\d\d)\b", _short_quarter),
 )  # fmt: skip
 
 TRIGGERS = frozenset(

@@ -11,6 +11,7 @@ from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 _SUPER = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _RAISED = r"(?:[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+|ⁿ|\^\{?[-−]?\w+\}?)"
 _OPERAND_BEFORE = re.compile(r"[\w)\]²³°%π}]\s*\Z")
+_ONE_OPERAND = re.compile(r"(?:\b[b-hj-z]|\d|[)\]²³])\s\Z")
 _COMPARISONS = {
     "<=": "less than or equal to", ">=": "greater than or equal to", "!=": "not equal to",
     "==": "equals", "&&": "and", "||": "or", "=>": "", "->": "", "<-": "", "===": "equals",
@@ -106,9 +107,9 @@ def _coefficient(match: Match) -> Spoken:
     ]
 
 
-def _minus_name(match: Match) -> Spoken:
-    """An equation's subtraction: 1-2=5, x - y = z."""
-    return None
+def _minus(match: Match) -> Spoken:
+    """x - y; a dash between words is none."""
+    return "minus" if _ONE_OPERAND.search(match.string, 0, match.start()) else None
 
 
 def _sign(match: Match) -> Spoken:
@@ -152,7 +153,7 @@ SIGN_RULES: tuple[Rule, ...] = (
     rule("math", r"[<>!=&|+\-*:]", r"===|!==|<=|>=|!=|==|&&|\|\||\+=|-=|<<|>>|:=|\*\*(?=\s?\d)", _comparison),
     rule("math", r"[+^·⋅−]", r"(?P<sign>[+^·⋅−])(?=\s?[\w(\\π])", _operator),
     rule("math", r"[-–]", r"(?P<sign>[-–])(?=\s?[\w(]{1,6}\s?=)", _operator),
-    rule("math", r"[-]", r"(?<=\s)(?P<sign>-)(?=\s[a-z0-9](?!\w))", _operator),
+    rule("math", r"[-]", r"(?<=\s)-(?=\s[a-z0-9](?!\w))", _minus),
     rule("math", r"[*]", r"(?P<sign>\*)(?=\s?[\w(])", _operator),
     rule("math", r"[/]", r"(?<=[\d)]\s)(?P<sign>/)(?=\s[\d(])|(?<=[)])(?P<sign2>/)(?=[\w(])", lambda m: "over"),
     rule("math", "[" + re.escape("".join(SIGNS)) + "]", "[" + re.escape("".join(SIGNS)) + "]", _sign),

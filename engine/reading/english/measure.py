@@ -57,6 +57,8 @@ def _plausible(match: Match, symbol: str, spaced: bool) -> bool:
         return True
     if match["per"]:
         return True
+    if symbol == "A" and re.match(r"\s[A-Z]", match.string[match.end() :]):
+        return False
     if symbol == "K" and spaced:
         return len(match["number"]) > 1 and "." not in match["number"]
     if symbol in ("d", "K", "T", "B", "t", "b", "N", "F", "J", "A", "at", "l") and spaced:

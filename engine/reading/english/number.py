@@ -74,6 +74,11 @@ def _number(match: Match) -> Spoken:
     return integer(text, match) if text.isdecimal() else numbers.plain(text)
 
 
+def _old_ordinal(match: Match) -> Spoken:
+    """The 23d Dragoons, the 22d of May."""
+    return numbers.ordinal(int(match["number"]))
+
+
 def _ordinal(match: Match) -> Spoken:
     number = int(re.sub(r"\D", "", match["number"]))
     ending = match["ending"].translate(_SUPERSCRIPTS).lower()
@@ -219,6 +224,7 @@ RULES_FIRST: tuple[Rule, ...] = (
     rule("fraction", rf"[\d{_GLYPHS}]", rf"(?P<whole>\d+)?\s?(?P<glyph>[{_GLYPHS}]){_BEHIND}", _glyph),
     rule("fraction", r"\d", rf"(?P<whole>\d{{1,4}})(?:\s|-)(?P<top>\d{{1,3}})[/⁄](?P<bottom>[1-9]\d{{0,2}})(?![\d/]|\.\d)(?:th|rd|nd)?{_BEHIND}", _mixed),
     rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+)\s?(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|ᵗʰ)(?<!\s..)", _ordinal),
+    rule("ordinal", r"\d", r"(?P<number>\d*[2-9][23]|[2-9][23])d(?!\w)", _old_ordinal),
     rule("dimension", r"\d", rf"(?P<low>{numbers.NUMBER})\s?[x×]\s?(?P<high>{numbers.NUMBER})(?:\s?[x×]\s?(?P<third>{numbers.NUMBER}))?(?!\s?[=\d⁰¹²³⁴-⁹^])(?:\s?(?P<unit>{UNIT})(?P<power>{POWER})?(?!\w))?", _times),
     rule("factor", r"[\d.]", rf"(?P<low>{numbers.NUMBER})[x×](?P<high>(?!))?(?P<third>(?!))?(?!\w)", _times),
 )  # fmt: skip

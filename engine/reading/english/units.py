@@ -28,7 +28,6 @@ _OTHERS = """
 %, ％ | percent | percent
 ‰ | per mille | per mille
 bps, bp, bp. | basis point
-pp | percentage point
 °C, ℃, ºC, ° C | degree Celsius
 °F, ℉, ºF, ° F | degree Fahrenheit
 °, º, deg | degree

@@ -54,7 +54,7 @@ def is_open(token: str, before: str = "") -> bool:
     if before.endswith(",") and len(bare) == 2 and bare.isupper():
         return True  # Austin, TX and its ZIP code
     if token.endswith(","):
-        return before in _PLACE  # in Austin, and its state
+        return not before or before in _PLACE  # in Austin, and its state
     return bare[1:].islower() and before[:1].isdecimal()  # 123 Main and its St
 
 

@@ -67,7 +67,7 @@ _TOKEN_BEFORE = regex.compile(r"(?r)\S+")
 _TOKEN_AFTER = regex.compile(r"\S+")
 _MAX_TAIL = 6  # longer words are neither states nor the ends of names
 _ELISION = regex.compile(r"[cdjlmnst]['’]")
-_NUMBER_BEFORE_DASH = regex.compile(r"(?r)\d\s?[-–—]")
+_NUMBER_BEFORE_DASH = regex.compile(r"(?r)(?:\d|[%°]|\b[AaPp]\.?[Mm]\.?)\s?[-–—]")
 # A Japanese quotation goes on with a particle.
 _QUOTED_BEFORE = frozenset("とっにをがはのもでやかなへ")
 _BARE_BEFORE = Kind.END | Kind.BARE_PAUSE | Kind.CLOSE
