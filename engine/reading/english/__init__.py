@@ -1,14 +1,17 @@
 """How English is read: the classes in the order in which they are tried."""
 
 from engine.reading.english import (
+    abbreviation,
+    address,
     code,
     date,
     electronic,
+    initialism,
     math,
     measure,
     money,
-    name,
     number,
+    roman,
     time,
 )
 from engine.reading.types import Language
@@ -22,12 +25,20 @@ LANGUAGE = Language(
         *code.RULES,
         *math.RULES,
         *time.RULES,
-        *name.RULES,
+        *address.RULES,
+        *abbreviation.TITLE_RULES,
+        *address.STREET_RULES,
+        *abbreviation.RULES,
+        *initialism.RULES,
+        *roman.RULES,
+        *initialism.CAPITALS,
         *number.RULES_FIRST,
         *measure.RULES,
         *number.RULES_LAST,
         code.MIXED,
         *math.SIGN_RULES,
     ),
-    triggers=date.TRIGGERS | money.TRIGGERS | name.TRIGGERS,
+    triggers=(
+        date.TRIGGERS | money.TRIGGERS | address.TRIGGERS | abbreviation.TRIGGERS | roman.TRIGGERS
+    ),
 )

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
-from engine.reading.english.tables import roman_value
+from engine.reading.english import context, numbers, roman
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GROUP = re.compile(r"\+|[A-Za-z]+|\d+")
@@ -197,7 +196,7 @@ def _postcode(match: Match) -> Spoken:
 def _section(match: Match) -> Spoken:
     """G.2, II.B, 3.B."""
     left = match["left"]
-    value = roman_value(left) if len(left) > 1 else None
+    value = roman.value_of(left) if len(left) > 1 else None
     first = numbers.cardinal(value) if value else left
     right = match["right"]
     second = numbers.cardinal(int(right)) if right.isdecimal() else right

@@ -8,6 +8,8 @@ from engine.reading.types import Match
 
 _BEFORE = re.compile(r"([^\W\d_][\w'’&]*)[.:,]?[\s(\"“]*$")
 _NUMBER_BEFORE = re.compile(r"[$€£]?[\d.,]+\s?[-–—]\s?$")
+_LAST_WORD = re.compile(r"([^\W\d_][\w'’&-]*)[.,]?\s+\Z")
+_LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _AFTER = re.compile(r"[ \u00a0-]([^\W\d_][\w'’]*)")
 _REACH = 40  # characters looked at
 
@@ -67,3 +69,19 @@ def follows(match: Match, pattern: re.Pattern[str]) -> bool:
 def stands_alone(match: Match) -> bool:
     """Whether nothing but white space is beside the match."""
     return match.string.strip() == match[0].strip()
+
+
+def last_word(match: Match) -> str:
+    """The word before the match as written; "" where there is none."""
+    found = _LAST_WORD.search(match.string[max(0, match.start() - _REACH) : match.start()])
+    return found[1] if found else ""
+
+
+def is_shouted(match: Match) -> bool:
+    """Whether the words beside the match are capitals too, so that capitals tell nothing."""
+    beside = (
+        match.string[max(0, match.start() - 24) : match.start()],
+        match.string[match.end() :][:24],
+    )
+    words = [word for text in beside for word in _LONG_WORD.findall(text)]
+    return len(words) > 1 and all(word.isupper() for word in words)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
@@ -190,17 +188,3 @@ SIGNS = {
     "‰": "per mille", "#": "hash", "★": "star", "℃": "degrees Celsius", "℉": "degrees Fahrenheit",
     "→": "to", "⇒": "implies",
 }  # fmt: skip
-
-ROMAN = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-
-
-def roman_value(text: str) -> int | None:
-    """XIV -> 14; None where it is no Roman numeral."""
-    upper = text.upper()
-    if not upper or not ROMAN.fullmatch(upper):
-        return None
-    values = [_ROMAN_VALUES[c] for c in upper]
-    return sum(
-        -v if following > v else v for v, following in zip(values, [*values[1:], 0], strict=True)
-    )
