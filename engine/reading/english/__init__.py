@@ -15,7 +15,9 @@ from engine.reading.english import (
     ordinal,
     roman,
     span,
+    telephone,
     time,
+    version,
 )
 from engine.reading.types import Language
 
@@ -25,6 +27,8 @@ LANGUAGE = Language(
         *electronic.RULES,
         *money.RULES,
         *date.RULES,
+        *telephone.RULES,
+        *version.RULES,
         *code.RULES,
         *math.RULES,
         *time.RULES,
@@ -43,7 +47,7 @@ LANGUAGE = Language(
         *span.RANGES,
         *number.RULES,
         *span.SIGNS,
-        code.MIXED,
+        *code.LAST,
         *math.SIGN_RULES,
     ),
     triggers=(

@@ -90,6 +90,4 @@ STREET_RULES: tuple[Rule, ...] = (
     rule("address", r"[A-Za-z]", rf"(?P<short>{_STREET})(?!\w)(?P<dot>\.(?!\w))?", _street),
 )
 
-TRIGGERS = frozenset(
-    [name.lower() for name in (*STREETS, *OLD_STATES)] + list(DIRECTIONS)
-)
+TRIGGERS = frozenset([name.lower() for name in (*STREETS, *OLD_STATES)] + list(DIRECTIONS))

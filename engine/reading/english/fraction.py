@@ -10,9 +10,7 @@ from engine.reading.english.units import UNIT, UNITS
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GLYPHS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
-_WHOLES = frozenset(
-    "page step chapter part slide question task item lesson exercise level".split()
-)
+_WHOLES = frozenset("page step chapter part slide question task item lesson exercise level".split())
 _MARKS = frozenset("rated score scored scores rating of gave graded".split())
 _STARS = re.compile(r"\s?stars?\b")
 _PAIRS = frozenset(((24, 7), (9, 11)))
