@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import finish, say
+from engine.reading import read
 from engine.text.frontend.lexicon import load_lexicon
 from engine.text.frontend.phones import parse
-from engine.reading import read
 from gateway.text.segment import Segmenter, SegmentPolicy
 
 CASES = Path(__file__).parent.parent / "tests" / "engine" / "reading" / "cases.jsonl"
@@ -88,15 +88,17 @@ def _loosely(words: list[str]) -> str:
     """One form for what a single accepted reading leaves open: which of two usual ways of saying a
     date, a year or a zero, "and" within numbers, letters apart or together.
     """
-    same = {"oh": "zero", "o": "zero", "mister": "mr", "misses": "mrs", "missus": "mrs",
-            "page": "p", "pages": "pp", "incorporated": "inc", "company": "co", "volume": "vol",
-            "corporation": "corp", "limited": "ltd", "editors": "eds", "saint": "st", "mount": "mt"}  # fmt: skip
-    text = " ".join(same.get(word, word) for word in words if word != "and")
+    text = " ".join(_SAME.get(word, word) for word in words if word != "and")
     text = _DAY_FIRST.sub(r"\2 \1", text).replace("two thousand twenty", "twenty twenty")
     text = _TWO_THOUSAND.sub(r"twenty \1", text).replace("dollars", "dollar")
     return text.replace(" ", "").replace("'", "")
 
 
+_SAME = {
+    "oh": "zero", "o": "zero", "mister": "mr", "misses": "mrs", "missus": "mrs", "page": "p",
+    "pages": "pp", "incorporated": "inc", "company": "co", "volume": "vol", "corporation": "corp",
+    "limited": "ltd", "editors": "eds", "saint": "st", "mount": "mt",
+}  # fmt: skip
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _DAY_FIRST = re.compile(rf"the ((?:(?:twenty|thirty) )?[a-z]+(?:st|nd|rd|th)) of ({_MONTHS})\b")
 _TWO_THOUSAND = re.compile(r"two thousand (ten|eleven|twelve|[a-z]+teen|twenty|thirty)\b")

@@ -71,10 +71,12 @@ _LOCALE = Locale(
 LANGUAGE = continental.language(
     _LOCALE,
     own=(
-        rule("date", r"\d", rf"(?P<day>3[01]|[12]\d|0?[1-9])(?:er)?\s{continental.month_names(MONTHS)}\b"
+        rule("date", r"\d", r"(?P<day>3[01]|[12]\d|0?[1-9])(?:er)?\s"
+             rf"{continental.month_names(MONTHS)}\b"
              r"(?:\s(?P<year>[12]\d{3})\b)?", _day_month),
         rule("time", r"\d", r"(?P<hour>2[0-4]|1\d|0?\d)\s?h(?:\s?(?P<minute>[0-5]\d))?\b",
              lambda m: _clock(int(m["hour"]), int(m["minute"] or 0))),
-        rule("ordinal", r"\d", r"1(?:er|re)\b", lambda m: "premier" if m[0][1] == "e" else "première"),
+        rule("ordinal", r"\d", r"1(?:er|re)\b",
+             lambda m: "premier" if m[0] == "1er" else "première"),
     ),
 )  # fmt: skip

@@ -72,7 +72,7 @@ LANGUAGE = continental.language(
              r"(?:\s(?P<year>[12]\d{3})\b)?", _day_month),
         rule("time", r"\d", r"(?P<hour>2[0-4]|1\d|0?\d)(?:[:.](?P<minute>[0-5]\d))?\sUhr\b",
              lambda m: _clock(int(m["hour"]), int(m["minute"] or 0))),
-        rule("year", r"\d", r"(?<=im\sJahr\s)(?:1[1-9]\d\d|20\d\d)\b|(?<=Jahre\s)(?:1[1-9]\d\d|20\d\d)\b",
+        rule("year", r"\d", r"(?:(?<=im\sJahr\s)|(?<=Jahre\s))(?:1[1-9]\d\d|20\d\d)\b",
              lambda m: str(num2words(int(m[0]), to="year", lang="de"))),
     ),
 )  # fmt: skip

@@ -35,9 +35,7 @@ _MARKS = (
     (re.compile(r"[.!?]*\?[.!?]*"), "?"),
     (re.compile(r"[.!]*![.!]*"), "!"),
 )
-_ONE_MARK = {mark: mark for mark in ".,;:"} | dict(
-    zip("。！？，；：、।۔؟،؛", ".!?,;:,..?,;", strict=True)
-)
+_ONE_MARK = str.maketrans(".,;:。！？，；：、।۔؟،؛", ".,;:.!?,;:,..?,;")
 _FOLDED = str.maketrans("’`", "''")
 
 
@@ -100,8 +98,8 @@ def _unruled(text: str, at: int, items: list[Word]) -> int:
         if match is not None:
             items.append(Word(mark, at, match.end(), Kind.MARK))
             return match.end()
-    if text[at] in _ONE_MARK:
-        items.append(Word(_ONE_MARK[text[at]], at, at + 1, Kind.MARK))
+    if ord(text[at]) in _ONE_MARK:
+        items.append(Word(text[at].translate(_ONE_MARK), at, at + 1, Kind.MARK))
     return at + 1
 
 

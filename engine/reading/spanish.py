@@ -73,7 +73,8 @@ _LOCALE = Locale(
 LANGUAGE = continental.language(
     _LOCALE,
     own=(
-        rule("date", r"\d", rf"(?P<day>3[01]|[12]\d|0?[1-9])\sde\s{continental.month_names(MONTHS)}\b"
+        rule("date", r"\d", r"(?P<day>3[01]|[12]\d|0?[1-9])\sde\s"
+             rf"{continental.month_names(MONTHS)}\b"
              r"(?:\s(?:de|del)\s(?P<year>[12]\d{3})\b)?", _day_month),
     ),
 )  # fmt: skip

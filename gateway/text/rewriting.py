@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 import regex
 
-
 _SAID = re.compile(b"\x02+")
 
 

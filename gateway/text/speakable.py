@@ -35,7 +35,11 @@ _LINE_RULES = (
 )
 _LINE_START_RULES = (
     (r"^[ \t]*(?:>[ \t]?)+", ""),
-    (r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+(?!\d+(?:\.\d+)?\s?(?:°|º|degrees?\b)))(?:\[[ xX]\][ \t]+)?", ""),
+    (
+        r"^[ \t]*(?:[-*+•‣◦▪●–—][ \t]+(?!\d+(?:\.\d+)?\s?(?:°|º|degrees?\b)))"  # - 5 degrees
+        r"(?:\[[ xX]\][ \t]+)?",
+        "",
+    ),
     (r"^[ \t]*#{1,6}[ \t]+(?P<keep>.*?)(?:[ \t]+#+)?[ \t]*$", "keep"),
 )
 _URL_BODY = r"[^\s<>\"'`\[\]{}|\\^、。，！？）」』]"
@@ -70,7 +74,11 @@ _INLINE_RULES = (
 _MATHEMATICS_RULES = (
     (r"\\begin\{[^{}]*\}|\\end\{[^{}]*\}", ""),
     (r"\$\$(?P<keep>[^$]+)\$\$", "keep"),
-    (r"(?<![\w$\\])\$(?P<keep>(?=[^$\n]*[\\^_={}+]|[A-Za-z]\$)[^\s$\d][^$\n]*(?<!\s))\$(?!\w)", "keep"),
+    (
+        r"(?<![\w$\\])\$(?P<keep>(?=[^$\n]*[\\^_={}+]|[A-Za-z]\$)[^\s$\d][^$\n]*(?<!\s))"
+        r"\$(?!\w)",
+        "keep",
+    ),
     (r"\\[(\[](?P<keep>[^\n]*?)\\[)\]]", "keep"),
 )
 _CHARSET_SLIPS = str.maketrans("\x85\x91\x92\x93\x94\x96\x97", "…‘’“”–—")  # of Windows-1252
@@ -214,8 +222,8 @@ class Speaker:
         spoken.strip()
         tags = SPEAKER_TAG.findall(spoken.text)
         words = SPEAKER_TAG.sub("", spoken.text)
-        silent = not _SAYABLE.search(words) if self._speakable else _WORDLESS.fullmatch(words)
-        if silent:
+        sayable = _SAYABLE.search(words) if self._speakable else not _WORDLESS.fullmatch(words)
+        if not sayable:
             spoken.clear()
         elif self._tag and not SPEAKER_TAG.match(spoken.text):
             spoken.prefix(self._tag)

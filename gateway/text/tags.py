@@ -10,7 +10,9 @@ SPEAKER_TAG = regex.compile(r"<\|speaker:\d+\|>")
 BREAK_TAG = regex.compile(r"<break(?=[\s/>])[^<>]*>", regex.IGNORECASE)
 """Exact silence, as in SSML: `<break time="300ms"/>`."""
 
-PAUSE_TAG = regex.compile(r"\[pause[\s:=]\s*(?P<value>\d{1,6}(?:\.\d{1,6})?)\s*(?P<unit>ms|s)\]", regex.IGNORECASE)
+PAUSE_TAG = regex.compile(
+    r"\[pause[\s:=]\s*(?P<value>\d{1,6}(?:\.\d{1,6})?)\s*(?P<unit>ms|s)\]", regex.IGNORECASE
+)
 """Exact silence in brackets: `[pause:1s]`, `[pause 300ms]`."""
 
 THOUGHT_OPEN = regex.compile(r"<(?:think|thinking|thoughts?|reason|reasoning)>", regex.IGNORECASE)

@@ -101,7 +101,8 @@ RULES: tuple[Rule, ...] = (
          + _one_of([short[:-1] for short in ABBREVIATIONS if short.count(".") == 1])
          + r")\.(?!\w)", _dotted),
     rule("abbreviation", r"T", r"Tel:", "telephone"),
-    rule("abbreviation", r"[A-Za-z]", rf"(?i:{_one_of([*BARE, *BARE_BEFORE_NUMBER])})(?![\w'’])", _bare),
+    rule("abbreviation", r"[A-Za-z]",
+         rf"(?i:{_one_of([*BARE, *BARE_BEFORE_NUMBER])})(?![\w'’])", _bare),
 )  # fmt: skip
 
 TRIGGERS = frozenset(

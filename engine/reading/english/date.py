@@ -88,7 +88,7 @@ def _no_year(match: Match) -> Spoken:
 
 
 def _is_month(match: Match, word: str) -> bool:
-    """May and march are words too: as a month they need a capital, March and May no verb's place."""
+    """May and march are words too: as months they need a capital, and not a verb's place."""
     if word.lower() not in ("may", "march", "mar", "dec", "sun"):
         return True
     return word[0].isupper() and context.before(match) not in (
@@ -286,7 +286,8 @@ RULES: tuple[Rule, ...] = (
     rule("date", r"\d", rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])", _iso),
     rule("date", r"\d", r"(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)"
          r"(?P<year>[12]\d{3}|\d\d)(?![\d]|[-/.]\d)", _figures),
-    rule("date", r"\d", rf"(?P<month>1[0-2]|0?[1-9])/(?P<day>{_DAY_NUMBER})(?![\w/.]|\s?%)", _no_year),
+    rule("date", r"\d", rf"(?P<month>1[0-2]|0?[1-9])/(?P<day>{_DAY_NUMBER})(?![\w/.]|\s?%)",
+         _no_year),
     # 3 Jan 2020, 3-5 June
     rule("date", r"\d", rf"(?:(?P<low>{_DAY_NUMBER}){_ORDINAL}{_DASH})?(?P<day>{_DAY_NUMBER})"
          rf"{_ORDINAL}\s(?P<of>of\s)?{_MONTH_PATTERN}\b\.?{_YEAR_BEHIND}", _day_month),
@@ -296,18 +297,20 @@ RULES: tuple[Rule, ...] = (
     rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}\.?\s(?:the\s)?(?P<day>{_DAY_NUMBER}){_ORDINAL}"
          rf"(?:{_DASH}(?P<last>{_DAY_NUMBER}){_ORDINAL})?{_NO_DAY}{_YEAR_BEHIND}", _month_day),
     # Oct-Dec 2024, April of 1853, July '58
-    rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}\.?(?:{_DASH}(?P<other>{MONTH})\.?)?(?:(?:,?\s(?P<of>of\s)?)"
-         rf"{_YEAR}(?![\d%/:]|,\d|\.\d)|\s(?P<short>'\d\d)\b)", _month_year),
+    rule("date", r"[A-Za-z]", rf"{_MONTH_PATTERN}\.?(?:{_DASH}(?P<other>{MONTH})\.?)?"
+         rf"(?:,?\s(?P<of>of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s(?P<short>'\d\d)\b)", _month_year),
     rule("date", r"[A-Z]", rf"(?P<month>{MONTH})\.?{_DASH}(?P<other>{MONTH})\b\.?", _months),
     rule("date", r"[A-Z]", r"(?P<month>Jan|Feb|Aug|Sept?|Oct|Nov|Dec|Apr)\b\.?(?!')", _short_month),
-    rule("date", r"[A-Z]", rf"(?P<day>{_WEEKDAY})\b\.?(?:{_DASH}(?P<other>{_WEEKDAY})\b\.?)?", _weekdays),
+    rule("date", r"[A-Z]", rf"(?P<day>{_WEEKDAY})\b\.?(?:{_DASH}(?P<other>{_WEEKDAY})\b\.?)?",
+         _weekdays),
     # the 1960s-80s, the 1980's, the '90s, class of '08
     rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})s[-–](?P<high>\d\d)s\b", _decades),
     rule("date", r"\d", r"(?P<decade>(?:1\d\d0|20\d0)\s?|[2-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"['’](?P<decade>[1-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"(?<!\w)['’](?P<year>\d\d)(?![\d'’%])\b", _apostrophe_year),
     # 2019-2021, 2023-24, 300 BC, AD 79, 2Q22, Q3 2024
-    rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})\s?(?P<mark>[-–—/])\s?(?P<high>{_YEAR_NUMBER}|\d\d)"
+    rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})\s?(?P<mark>[-–—/])\s?"
+         rf"(?P<high>{_YEAR_NUMBER}|\d\d)"
          rf"(?![\w]|[-–/.,]\d|\s?[°%=])(?!\s?{UNIT}(?!\w))", _years),
     rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?"
          r"(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)", _era),

@@ -137,8 +137,8 @@ RULES: tuple[Rule, ...] = (
          _path),
     rule("electronic", r"[hHfF]", rf"(?i:https?|ftp|file)://{_URL_BODY}*[\w/]", _address),
     rule("electronic", r"[wW]", rf"(?i:www)\.{_URL_BODY}*[\w/]", _address),
-    rule("electronic", r"[A-Za-z\d]", rf"(?:{_LABEL}\.){{1,8}}(?:{_TOP_LEVEL})(?![\w-]|\.\w){_TAIL}",
-         _host),
+    rule("electronic", r"[A-Za-z\d]", rf"(?:{_LABEL}\.){{1,8}}(?:{_TOP_LEVEL})"
+         rf"(?![\w-]|\.\w){_TAIL}", _host),
     rule("electronic", r"l", rf"localhost{_TAIL}(?!\w)", _address),
     rule("electronic", r"[A-Za-z\d_]", r"(?P<name>[\w-]{1,60})(?P<dot>\.)"
          rf"(?P<ending>(?i:{_FILE_ENDINGS}))(?![\w-]|\.\w)", _file),
@@ -147,6 +147,6 @@ RULES: tuple[Rule, ...] = (
     rule("electronic", r"\.", r"(?<![\w/])\.[a-z]\w+(?:/\w+)*", _path),
     rule("electronic", r"-", r"(?<!\S)(?P<dashes>--?)(?P<name>[a-z][\w-]*)(?!\S)", _flag),
     rule("electronic", r"#", r"(?<!\w)(?P<sign>#)(?P<name>[A-Za-z]\w*)", _hashtag),
-    rule("electronic", r"[ACDESOW]", rf"{_KEY}(?:[+-]{_KEY})*[+-](?:F\d\d?|[A-Z][a-z]+|[A-Z])(?!\w)",
-         _keys),
+    rule("electronic", r"[ACDESOW]", rf"{_KEY}(?:[+-]{_KEY})*[+-]"
+         r"(?:F\d\d?|[A-Z][a-z]+|[A-Z])(?!\w)", _keys),
 )  # fmt: skip

@@ -66,8 +66,8 @@ def _fraction(match: Match) -> Spoken:
 RULES: tuple[Rule, ...] = (
     rule("fraction", rf"[\d{_GLYPHS}]",
          rf"(?P<whole>\d{{1,9}})?\s?(?P<glyph>[{_GLYPHS}]){_UNIT_BEHIND}", _glyph),
-    rule("fraction", r"\d", r"(?P<whole>\d{1,4})(?:\s|-)(?P<top>\d{1,3})[/⁄](?P<bottom>[1-9]\d{0,2})"
-         rf"(?![\d/]|\.\d)(?:th|rd|nd)?{_UNIT_BEHIND}", _mixed),
+    rule("fraction", r"\d", r"(?P<whole>\d{1,4})(?:\s|-)(?P<top>\d{1,3})[/⁄]"
+         rf"(?P<bottom>[1-9]\d{{0,2}})(?![\d/]|\.\d)(?:th|rd|nd)?{_UNIT_BEHIND}", _mixed),
 )  # fmt: skip
 
 PLAIN_RULES: tuple[Rule, ...] = (

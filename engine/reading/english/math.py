@@ -1,4 +1,4 @@
-"""Arithmetic and algebra: powers, comparisons, functions, scientific notation, LaTeX; lone signs."""
+"""Arithmetic and algebra: powers, comparisons, functions, scientific notation, LaTeX, signs."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ RULES: tuple[Rule, ...] = (
     rule("math", r"[A-Za-zα-ωΑ-Ω]", _LETTERS + _POWER, _power),
     rule("math", r"[a-z]", r"(?P<name>[a-z])\((?P<argument>[a-z])\)",
          lambda m: f"{m['name'].upper()} of {m['argument'].upper()}"),
-    rule("math", r"\d", r"(?P<number>\d{1,3})(?P<name>[xyz])(?=\s?[-+*/=^)²³]|\Z)(?<!\A\dx)(?<!\A\d\dx)",
-         _coefficient),
+    rule("math", r"\d", r"(?P<number>\d{1,3})(?P<name>[xyz])(?=\s?[-+*/=^)²³]|\Z)"
+         r"(?<!\A\dx)(?<!\A\d\dx)", _coefficient),
 )  # fmt: skip
 
 SIGN_RULES: tuple[Rule, ...] = (

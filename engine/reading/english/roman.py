@@ -118,7 +118,8 @@ def _range(match: Match) -> Spoken:
 
 RULES: tuple[Rule, ...] = (
     rule("roman", r"[IVXLC]", r"(?P<low>[IVXLC]+)[-–](?P<high>[IVXLC]+)(?!\w)", _range),
-    rule("roman", r"[IVXLCDM]", r"(?P<numeral>[IVXLCDM]+)(?![\w.]\w|\w|[/&]|['’](?!s\b))", _numeral),
+    rule("roman", r"[IVXLCDM]",
+         r"(?P<numeral>[IVXLCDM]+)(?![\w.]\w|\w|[/&]|['’](?!s\b))", _numeral),
     rule("roman", r"\(", r"\((?P<numeral>[ivx]{1,5})\)", _small),
 )  # fmt: skip
 

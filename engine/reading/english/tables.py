@@ -161,7 +161,8 @@ BARE = {
     "govt": "government", "misc": "miscellaneous", "incl": "including", "w/o": "without",
     "w/": "with", "b/c": "because", "qty": "quantity", "intl": "international", "bldg": "building",
     "bros": "brothers", "assoc": "association", "mgmt": "management", "acct": "account",
-    "asap": "A S A P", "diy": "D I Y", "tv": "T V", "ie": "that is", "etc": "et cetera", "jr": "junior", "ltd": "limited", "inc": "incorporated",
+    "asap": "A S A P", "diy": "D I Y", "tv": "T V", "ie": "that is", "etc": "et cetera",
+    "jr": "junior", "ltd": "limited", "inc": "incorporated",
 }  # fmt: skip
 # Without a full stop, only before a number.
 BARE_BEFORE_NUMBER = {
@@ -173,7 +174,7 @@ BARE_BEFORE_NUMBER = {
 # Capitals that are said as a word.
 SPOKEN_CAPITALS = frozenset(
     "NASA NATO AIDS SWAT RAM ROM PIN SIM GIF JPEG OPEC FIFA UEFA COVID JSON YAML CUDA BIOS LAN WAN "
-    "ZIP MIDI WASP FEMA OSHA IKEA LEGO SARS LOL CAD CAM DAG GAN MOOC NIMBY TOEFL LASER RADAR".split()
+    "ZIP MIDI WASP FEMA OSHA IKEA LEGO SARS LOL CAD CAM GAN MOOC NIMBY TOEFL".split()
 )
 
 SIGNS = {

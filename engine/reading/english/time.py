@@ -104,7 +104,8 @@ def _count(number: int, unit: str, attribute: bool = False) -> str:
 RULES: tuple[Rule, ...] = (
     rule("time", r"\d", r"(?P<low>1[0-2]|[1-9](?::[0-5]\d)?)\s?(?P<dash>[-–—]|to)\s?"
          rf"(?=(?:1[0-2]|[1-9])(?::[0-5]\d)?\s?{_HALF})", _first_of_two),
-    rule("time", r"\d", rf"{_CLOCK}{_SECOND}(?![\d]|:\d)(?:\s?{_HALF})?(?P<zulu>Z\b)?{_ZONE}", _clock),
+    rule("time", r"\d", rf"{_CLOCK}{_SECOND}(?![\d]|:\d)(?:\s?{_HALF})?(?P<zulu>Z\b)?{_ZONE}",
+         _clock),
     rule("time", r"\d", rf"{_TWELVE}\.(?P<minute>[0-5]\d)\s?{_HALF}{_ZONE}", _dotted),
     rule("time", r"\d", rf"{_TWELVE}\s?{_HALF}(?!\w){_ZONE}", _hour),
     rule("ratio", r"\d", r"(?P<low>\d{1,3}):(?P<high>\d{1,3})(?![\d:])", _ratio),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import regex
 
-from gateway.text.segment.chars import Kind, kind_of
+from gateway.text.segment.chars import DASHES, Kind, kind_of
 from gateway.text.segment.lexicon import BEFORE_NUMBER, DATE_WORDS, NEVER_FINAL
 
 MAX_TOKENS = 6
@@ -65,8 +65,10 @@ def _is_growing(text: str) -> bool:
     if kind & (Kind.SPACE | Kind.CJK | Kind.SA):
         return False
     token = _LAST_TOKEN.match(text)
-    if token is None or not kind & (Kind.END | Kind.PAUSE | Kind.CLOSE):
-        return token is not None
+    if token is None:
+        return False
+    if last in DASHES or not kind & (Kind.END | Kind.PAUSE | Kind.CLOSE):
+        return True
     return kind & Kind.BARE_END == 0 and _FIGURE.search(_BARE.sub("", token[0])[-1:]) is not None
 
 

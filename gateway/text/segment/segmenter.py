@@ -102,7 +102,7 @@ class Segmenter:
         return self._give_up_waiting(Cut.FLUSH)
 
     def tick(self, now_ms: float) -> list[Segment]:
-        """What must be spoken by `now_ms`: all that is settled, though its sentence is not whole."""
+        """What must be spoken by `now_ms`: all that is settled, of a sentence that is not whole."""
         due_ms = self.next_deadline_ms()
         if due_ms is None:
             return []

@@ -12,8 +12,8 @@ MAX_SPAN = 200
 """A link or a tag with attributes that is not closed within so many characters is ordinary text."""
 MAX_WORDS = 120
 MAX_SENTENCE = 48
-"""... and so is any other stretch after fewer, because speech waits for it; after a few, if a sentence
-has ended inside."""
+"""... and so is any other stretch after fewer, because speech waits for it; after a few, if a
+sentence has ended inside."""
 _SENTENCE_END = regex.compile(r"(?r)[.!?…][\"'”’)]*")
 _NAME_ONLY = regex.compile(r"<[/!]?[A-Za-z][\w:.-]*(?:\s[\w:-]*)?\s*/?")
 

@@ -87,7 +87,7 @@ class Structure:
             return None
         self.span = None
         if span.close == "]":
-            return self._feed_pause(span, text, index)
+            self._feed_pause(span, text, index)
         if span.close != ">":
             return None
         if self._hides_thoughts and THOUGHT_OPEN.fullmatch(text, span.start, index + 1):

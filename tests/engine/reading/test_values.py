@@ -75,9 +75,7 @@ def test_any_quantity_keeps_its_sign(number: int, unit: str, place: str) -> None
 )
 @example(Decimal("-5.00"), "$", False, True, "{}")
 @example(Decimal("1.01"), "£", False, True, "{}")
-def test_any_amount(
-    value: Decimal, sign: str, behind: bool, grouped: bool, place: str
-) -> None:
+def test_any_amount(value: Decimal, sign: str, behind: bool, grouped: bool, place: str) -> None:
     unit, cent = {"$": ("dollar", "cent"), "€": ("euro", "cent"), "£": ("pound", "p")}[sign]
     figure = f"{abs(value):,f}" if grouped else f"{abs(value):f}"
     text = f"{figure} {sign}" if behind and sign == "€" else f"{sign}{figure}"
@@ -112,8 +110,9 @@ _DATES = st.dates(min_value=datetime.date(1100, 1, 1), max_value=datetime.date(2
     [
         "{month} {day}, {year}", "{month} {day} {year}", "{day} {month} {year}",
         "{short} {day}, {year}", "{short}. {day}, {year}", "{day} {short} {year}",
-        "the {day}{th} of {month} {year}", "{month} {day}{th}, {year}", "{month} the {day}{th}, {year}",
-        "{year}-{m:02}-{day:02}", "{year}/{m:02}/{day:02}", "{m}/{day}/{year}", "{m:02}/{day:02}/{year}",
+        "the {day}{th} of {month} {year}", "{month} {day}{th}, {year}",
+        "{month} the {day}{th}, {year}", "{year}-{m:02}-{day:02}", "{year}/{m:02}/{day:02}",
+        "{m}/{day}/{year}", "{m:02}/{day:02}/{year}",
         "{day}.{m}.{year}", "{day:02}.{m:02}.{year}", "{m}-{day}-{year}", "{short}-{day:02}-{year}",
     ],
 )  # fmt: skip
