@@ -42,7 +42,7 @@ _FOLDED = str.maketrans("’`", "''")
 def scan(text: str, language: Language, kept: Sequence[tuple[int, int]] = ()) -> Reading:
     """Read a text. `kept`: stretches [start, end), in order, that pass through unread."""
     seen = _plain_figures(_mask(text, kept))
-    starts = {start: end for start, end in kept}
+    starts = dict(kept)
     items: list[Word] = []
     at = 0
     while at < len(seen):

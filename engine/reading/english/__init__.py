@@ -25,6 +25,7 @@ LANGUAGE = Language(
     "en",
     rules=(
         *electronic.RULES,
+        *code.SCREENS,
         *money.RULES,
         *date.RULES,
         *telephone.RULES,

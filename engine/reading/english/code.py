@@ -12,7 +12,7 @@ _PIECE = re.compile(r"[A-Za-z]+|\d+")
 _CELL = re.compile(r"([A-Z]+)(\d+)")
 _FLIP = re.compile(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d")
 _PLATE = re.compile(r"[A-Z]{2}\d{4}")
-_WORD_AND_NUMBER = re.compile(r"[A-Za-z]{2,}-\d+(?:\.\d+)?(?:'?s)?(?![\w-])")
+_WORD_AND_NUMBER = re.compile(r"[a-z]{3,}-|[A-Za-z]{2,}-\d+(?:\.\d+)?(?:'?s)?(?![\w-])")
 _CUES = frozenset(
     "code confirmation pnr otp password passcode reference ref plate license licence serial sku "
     "tracking key token voucher coupon id postcode".split()
@@ -68,10 +68,21 @@ def _cells(match: Match) -> Spoken:
     return parts
 
 
+def _screen(match: Match) -> Spoken:
+    """720p, 1080i."""
+    return f"{numbers.in_pairs(match['lines'])} {match['way'].upper()}"
+
+
 def _postcode(match: Match) -> Spoken:
     """SW1A 1AA."""
     return " ".join(numbers.digits(c) if c.isdecimal() else c for c in match[0] if c != " ")
 
+
+# Before pence are thought of.
+SCREENS: tuple[Rule, ...] = (
+    rule("code", r"\d", r"(?P<lines>144|240|360|480|576|720|1080|1440|2160|4320)(?P<way>[pi])(?!\w)",
+         _screen),
+)  # fmt: skip
 
 RULES: tuple[Rule, ...] = (
     rule("code", r"\d", r"(?P<number>[1-9]\d{2})(?P<rest>(?:\([a-z0-9]\))+)", _paragraph),

@@ -11,7 +11,9 @@ from engine.reading.types import Match, Rule, Spoken, part, rule
 _EQUALS = re.compile(r"\s?=")
 _DEGREES = re.compile(r"[\d.,]+\s?(?:degrees?\b|[°º])")
 # A quantity that is whole, before a dash: 9am-, 20%-, 5km-.
-_QUANTITY = re.compile(r"(?:\d|[%°]|(?<=[\d\s])[AaPp]\.?[Mm]\.?|(?<=\d)[a-zA-Z°]{1,3})\s?\Z")
+_QUANTITY = re.compile(
+    r"(?:\d|\bnoon|\bmidnight|[%°]|(?<=[\d\s])[AaPp]\.?[Mm]\.?|(?<=\d)[a-zA-Z°]{1,3})\s?\Z"
+)
 _MORE = frozenset("faster more slower less better cheaper larger smaller higher lower".split())
 _NUM = numbers.NUMBER
 

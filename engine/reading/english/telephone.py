@@ -60,7 +60,7 @@ RULES: tuple[Rule, ...] = (
     rule("telephone", r"\d", rf"\d{{3}}-\d{{4}}(?![\d-]){_EXTENSION}", _seven),
     rule("telephone", r"\+", r"\+\d{7,15}(?!\d)", _groups),
     rule("telephone", r"[\d+(]", r"(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ ]?)?\d{2,5}"
-         r"(?:[ .-]\d{2,5}){1,4}(?![\d.,/:%-])", _loose),
+         r"(?:[ .-]\d{2,8}){1,4}(?![\d.,/:%-])", _loose),
     rule("code", r"\d", r"\d+(?:\s?[-–]\s?\d+)+(?:\s?[-–]\s?[xX])?(?!\w)", _named),
     # cards, social security numbers, ISBN-13
     rule("code", r"\d", r"\d{4}(?:[ -]\d{4}){2,4}(?!\d)|\d{4}[ -]\d{6}[ -]\d{5}(?!\d)", _groups),

@@ -1,4 +1,6 @@
-"""English by cases: given ones, and variants of our own."""
+"""English by cases: given ones, variants of our own, and a fifth of them that was held back while
+the rules were made (84 of its 87 were right when it was first looked at).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def _wrong(name: str) -> list[tuple[Case, str]]:
     return [(case, text) for case, text in said if not is_right(text, case, loose=False)]
 
 
-@pytest.mark.parametrize("name", ["cases.jsonl", "variants.jsonl"])
+@pytest.mark.parametrize("name", ["cases.jsonl", "variants.jsonl", "held_back.jsonl"])
 def test_at_least_98_of_100_are_right(name: str) -> None:
     wrong = _wrong(name)
     assert len(wrong) <= 0.02 * len(cases_of(HERE / name)), wrong
