@@ -101,7 +101,7 @@ class Commands:
             case Flush():
                 utterance.flush(command.flush_id, now_ms)
             case End():
-                utterance.context.end(now_ms)
+                utterance.end(now_ms)
             case Interrupt():
                 self.interrupt(utterance, command.played_ms, now_ms)
             case Duck():

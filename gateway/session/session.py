@@ -256,7 +256,7 @@ class Session:
         elif utterance.context.text_complete:
             self._commands.interrupt(utterance, None, now_ms)
         else:
-            utterance.context.end(now_ms)
+            utterance.end(now_ms)
         utterance.context.touched_at_ms = now_ms
 
     def _settle(self, now_ms: float) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.types import (
@@ -21,6 +20,7 @@ from gateway.types import (
     Started,
 )
 from gateway.utterance.announce import Announcements
+from gateway.utterance.context import FlushMark
 from gateway.utterance.faded_tail import Joint
 from gateway.utterance.lines import Speech
 from gateway.utterance.pacing import BURST_PACKETS, group_packets
@@ -33,14 +33,6 @@ class Sink(Protocol):
     """Takes events that leave together, in order."""
 
     def __call__(self, *events: Event) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FlushMark:
-    """A flush waits for everything before segment `ordinal`."""
-
-    flush_id: int | str | None
-    ordinal: int
 
 
 class Egress:

@@ -25,7 +25,7 @@ from gateway.types import (
 )
 from gateway.utterance.bargein import BargeIn
 from gateway.utterance.context import OVER, SPEAKING, Context, State, Trigger
-from gateway.utterance.egress import Egress, FlushMark
+from gateway.utterance.egress import Egress
 from gateway.utterance.lines import Speech, is_wordless
 from gateway.utterance.playout import Playout, priority
 from gateway.utterance.surroundings import Surroundings
@@ -108,10 +108,19 @@ class Utterance:
         """A piece of text."""
         self.context.push(text, self.lead_ms(now_ms), now_ms)
 
+    def end(self, now_ms: float) -> None:
+        """No more text."""
+        self.context.end(self.lead_ms(now_ms), now_ms)
+
     def flush(self, flush_id: int | str | None, now_ms: float) -> None:
         """Speak what is buffered."""
-        self.egress.flush(FlushMark(flush_id, self.context.flush(now_ms)))
-        self.egress.wake()
+        self.context.flush(flush_id, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
+
+    def _pass_flushes(self) -> None:
+        while self.context.flushes:
+            self.egress.flush(self.context.flushes.popleft())
+            self.egress.wake()
 
     def duck(self, gain: float, now_ms: float) -> None:
         """Lower the output, or pause it."""
@@ -245,11 +254,12 @@ class Utterance:
     # --- time ---
 
     def tick(self, now_ms: float) -> None:
-        """Cut text that has waited long enough; ask the engine again."""
+        """Read on, cut text that has waited long enough; ask the engine again."""
         if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
             self._retry_at_ms = None
         if (text_ms := self.context.next_deadline_ms()) is not None and text_ms <= now_ms:
             self.context.tick(self.lead_ms(now_ms), now_ms)
+            self._pass_flushes()
 
     def deadlines_ms(self, sending: bool) -> list[float]:
         """When this utterance wants a tick. `sending`: packets of it may leave."""
@@ -280,7 +290,8 @@ class Utterance:
                 self.speech.finish()
                 if self.speech.chain is not None:
                     self.egress.wake()
-        self.egress.expect(self.has_pending or self.is_making, now_ms)
+        coming = self.has_pending or self.is_making or self.context.has_unread
+        self.egress.expect(coming, now_ms)
         sent = self.egress.pump(settings, self._around.next_number, now_ms)
         self.egress.settle(settings.words)
         if sent:
