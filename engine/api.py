@@ -42,7 +42,11 @@ class EngineUnavailableError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What the loaded checkpoint is and what the worker can hold."""
+    """What the loaded checkpoint is and what the worker can hold.
+
+    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else it is
+    an InvalidRequestError like any text without words.
+    """
 
     checkpoint: str
     sample_rate_hz: int
@@ -51,6 +55,7 @@ class EngineInfo:
     max_streams: int
     max_frames: int
     voices: tuple[str, ...]
+    speaks_tags: bool = True
 
     @property
     def frame_ms(self) -> float:

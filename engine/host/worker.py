@@ -59,9 +59,9 @@ class SpeechWorker:
         self._config = config
         self._checkpoint = Checkpoint.open(config.checkpoint)
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
-        self._prompts = PromptBuilder(
-            load_tokenizer(self._checkpoint, config.foreign_text), self._checkpoint
-        )
+        tokenizer = load_tokenizer(self._checkpoint, config.foreign_text)
+        self._speaks_tags = tokenizer.speaks_tags
+        self._prompts = PromptBuilder(tokenizer, self._checkpoint)
         progress("loading the codec")
         device = "cuda" if uses_cuda(config) else "cpu"
         self._codec = CodecLoop(
@@ -92,6 +92,7 @@ class SpeechWorker:
             max_streams=self._config.max_streams,
             max_frames=self._max_frames(),
             voices=self._voices.names,
+            speaks_tags=self._speaks_tags,
         )
 
     async def start(self) -> api.EngineInfo:

@@ -61,6 +61,11 @@ class TextTokenizer(Protocol):
         """Legal ids are 0..num_tokens-1; later rows of the embedding are padding."""
         ...
 
+    @property
+    def speaks_tags(self) -> bool:
+        """A text that is only a free-form tag can be said."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError."""
         ...
@@ -119,6 +124,11 @@ class BpeTokenizer:
     def num_tokens(self) -> int:
         """Greatest id plus one (155774 in S2-Pro, whose embedding has 155776 rows)."""
         return self._num_tokens
+
+    @property
+    def speaks_tags(self) -> bool:
+        """Its model makes what a tag says."""
+        return True
 
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError on lone surrogates."""

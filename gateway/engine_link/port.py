@@ -55,6 +55,7 @@ def facts_of(info: api.EngineInfo) -> EngineFacts:
         max_streams=info.max_streams,
         max_frames=info.max_frames,
         voices=info.voices,
+        speaks_tags=info.speaks_tags,
     )
 
 

@@ -107,6 +107,7 @@ class EngineFacts:
     max_streams: int = 1
     max_frames: int = 2048
     voices: tuple[str, ...] = ("default",)
+    speaks_tags: bool = True  # a lone tag, such as `[laugh]`, makes a sound
 
     @property
     def frame_ms(self) -> float:

@@ -50,8 +50,13 @@ class Line:
         return "heads" if self.text_tokens and self.token_spans else "proportional"
 
 
-def is_wordless(spoken: str) -> bool:
-    """Nothing in it would make a sound. A lone tag ([laugh]) does; a speaker mark does not."""
+def is_wordless(spoken: str, speaks_tags: bool) -> bool:
+    """Nothing in it would make a sound. A speaker mark never does.
+
+    `speaks_tags`: a lone tag, such as `[laugh]`, does.
+    """
+    if not speaks_tags:
+        return not words.split_words(spoken)
     while (start := spoken.find("<|")) >= 0 and (end := spoken.find("|>", start)) >= 0:
         spoken = spoken[:start] + spoken[end + 2 :]
     return not any(c.isalnum() for c in spoken)

@@ -195,7 +195,7 @@ class Utterance:
         """Give the next segment to the engine. Returns the request's id; None for a silent one."""
         settings = self.context.settings
         segment = self.context.take()
-        silent = is_wordless(segment.spoken)
+        silent = is_wordless(segment.spoken, self._around.facts.speaks_tags)
         if not silent or segment.pause_ms > 0:
             self.speech.open_chain(settings.format, settings.speed).set_speed(settings.speed)
         if silent:

@@ -63,6 +63,11 @@ class PhoneTokenizer:
         """Greatest id plus one."""
         return self._num_tokens
 
+    @property
+    def speaks_tags(self) -> bool:
+        """A tag colours the words behind it, or is left out."""
+        return False
+
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError where nothing can be
         said.

@@ -51,7 +51,23 @@ def say(made: Speech, text: str, frames: int, start: int = 0) -> None:
     ],
 )
 def test_wordless(spoken: str, wordless: bool) -> None:
-    assert is_wordless(spoken) is wordless
+    assert is_wordless(spoken, speaks_tags=True) is wordless
+
+
+@pytest.mark.parametrize(
+    ("spoken", "wordless"),
+    [
+        ("[laughs]", True),
+        ("[laughs] [sighs].", True),
+        ("<|speaker:0|>[laughs]", True),
+        ("[laughs] Ha", False),
+        ("Ha", False),
+        ("...", True),
+        ("[3", False),
+    ],
+)
+def test_wordless_where_tags_make_no_sound(spoken: str, wordless: bool) -> None:
+    assert is_wordless(spoken, speaks_tags=False) is wordless
 
 
 @given(st.lists(st.integers(1, 120), max_size=40), st.integers(1, 6), st.integers(1, 300))

@@ -38,6 +38,14 @@ def test_nothing_to_say_is_an_error_not_silence(text: str) -> None:
         _tokenizer().encode(text)
 
 
+@pytest.mark.parametrize("text", ["[laugh]", "[whisper]", "[laugh] [sigh]."])
+def test_a_lone_tag_cannot_be_said_and_it_says_so(text: str) -> None:
+    tokenizer = _tokenizer()
+    assert not tokenizer.speaks_tags
+    with pytest.raises(TextError):
+        tokenizer.encode(text)
+
+
 def test_ten_thousand_characters_are_read() -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 223
     ids, spans = _tokenizer().encode_spans(text)
