@@ -195,9 +195,9 @@ def longest_turn_ms(unit: str) -> float:
 
     def run() -> float:
         session = Session("s", EngineFacts(), Limits(), make_chain_for, 0.0)
-        session.receive(Configure("c", settings), 0.0)
+        session.receive((Configure("c", settings),), 0.0)
         session.effects()
-        longest_s = _timed(lambda: session.receive(Text("c", text), 0.0))
+        longest_s = _timed(lambda: session.receive((Text("c", text),), 0.0))
         while (due_ms := session.next_deadline_ms()) is not None and due_ms <= 0.0:
             longest_s = max(longest_s, _timed(lambda: session.tick(0.0)))
             session.effects()

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from engine.api import EngineInfo, EngineStats, SpeechEngine
 from gateway.audio import make_chain
 from gateway.config import Config
-from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.loop_slots import LoopSlots
 from gateway.engine_link.port import facts_of
 from gateway.errors import GatewayError, OverloadedError, UnauthorizedError
 from gateway.server.driver import SessionDriver, Sink
@@ -44,7 +44,7 @@ class Service:
         self.stage = Stage.STARTING
         self.failure: Exception | None = None
         self._engine = engine
-        self._turns = Turns()
+        self._slots = LoopSlots()
         self._info: EngineInfo | None = None
         self._starting: asyncio.Task[None] | None = None
         self._sessions: dict[SessionDriver, str] = {}  # to its protocol
@@ -180,7 +180,7 @@ class Service:
             self.metrics,
             sink,
             self._end,
-            self._turns,
+            self._slots,
         )
         if resumption is not None and token is not None:
             self._resumable.add(token, resumption.api_key, driver)

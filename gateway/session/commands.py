@@ -29,18 +29,18 @@ from gateway.types import (
     WarmVoice,
 )
 from gateway.utterance.context import State
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 from gateway.utterance.utterance import Utterance
 
 
 class Commands:
     """Obeys commands on one session's utterances."""
 
-    def __init__(self, around: Surroundings, roster: Roster, requests: Requests) -> None:
-        self._around = around
+    def __init__(self, shared: Shared, roster: Roster, requests: Requests) -> None:
+        self._shared = shared
         self._roster = roster
         self._requests = requests
-        self._voices = around.facts.voices
+        self._voices = shared.facts.voices
         self._defaults = ContextSettings(voice=self._voices[0] if self._voices else "default")
         self._warmed: set[str] = set()
 
@@ -117,11 +117,11 @@ class Commands:
                 raise _over_error(context_id)
             case Interrupt():
                 self._roster.note_interrupted(context_id, answer.generation)
-                self._around.emit(Send((answer,)))
+                self._shared.emit(Send((answer,)))
             case Duck():
-                self._around.emit(Send((Ducked(context_id, answer.sent_ms),)))
+                self._shared.emit(Send((Ducked(context_id, answer.sent_ms),)))
             case Resume():
-                self._around.emit(Send((Resumed(context_id, answer.sent_ms),)))
+                self._shared.emit(Send((Resumed(context_id, answer.sent_ms),)))
 
     def _is_new(self, context_id: str) -> bool:
         return self._roster.find(context_id) is None and not self._roster.is_forgotten(context_id)
@@ -142,7 +142,7 @@ class Commands:
         else:
             self._roster.check_room(self._defaults.preempt)
         buffered = sum(u.context.buffered_chars for u in self._roster.queue)
-        check_text(command.text, received, buffered, self._around.limits)
+        check_text(command.text, received, buffered, self._shared.limits)
         if utterance is None:
             utterance = self._open(command.context, self._defaults, now_ms)
         utterance.context.touched_at_ms = now_ms
@@ -171,8 +171,8 @@ class Commands:
     def _confirm(self, context_id: str | None, settings: ContextSettings) -> None:
         if settings.voice not in self._warmed:
             self._warmed.add(settings.voice)
-            self._around.emit(WarmVoice(settings.voice))
-        self._around.emit(Send((Configured(context_id, settings),)))
+            self._shared.emit(WarmVoice(settings.voice))
+        self._shared.emit(Send((Configured(context_id, settings),)))
 
     def _open(self, context_id: str, settings: ContextSettings, now_ms: float) -> Utterance:
         self._roster.check_room(settings.preempt)
@@ -184,7 +184,7 @@ class Commands:
             settings,
             self._roster.generation(context_id),
             self._roster.last_playout,
-            self._around,
+            self._shared,
             now_ms,
         )
         self._roster.add(utterance)

@@ -67,4 +67,4 @@ def rewind(utterances: list[Utterance], missing: tuple[Event, ...], now_ms: floa
         seen.add(event.number)
         if (utterance := by_number.get(event.number)) is not None:
             start_samples = max(event.timestamp_samples - utterance.egress.pre_skip_samples, 0)
-            utterance.playout.rewind(utterance.speech.to_ms(start_samples), now_ms)
+            utterance.playout.rewind(utterance.lines.to_ms(start_samples), now_ms)

@@ -39,9 +39,9 @@ from gateway.types import (
     Send,
     TextTokens,
 )
-from gateway.utterance.faded_tail import Joint
+from gateway.utterance.faded_tail import FadedTail
 from gateway.utterance.history import Prosody
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 from gateway.utterance.utterance import Utterance
 from gateway.utterance.word_times import SpeechRate
 
@@ -71,7 +71,7 @@ class Session:
         self._cut_short = False  # more could be sent at once
         self._closed = False
         numbers, request_numbers = itertools.count(1), itertools.count(1)
-        around = Surroundings(
+        shared = Shared(
             session_id=session_id,
             facts=engine,
             limits=limits,
@@ -79,14 +79,14 @@ class Session:
             segmenters=segmenter_factory,
             rate=SpeechRate(),
             prosody=Prosody(),
-            joint=Joint(),
+            faded_tail=FadedTail(),
             emit=self._emit,
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",
         )
         self._roster = Roster(limits.max_contexts)
         self._requests = Requests(self._effects.append)
-        self._commands = Commands(around, self._roster, self._requests)
+        self._commands = Commands(shared, self._roster, self._requests)
         self._effects.append(Send((self._greeting(resumed=False),)))  # not counted, never replayed
 
     def __str__(self) -> str:
@@ -250,7 +250,7 @@ class Session:
 
     def _reap(self, utterance: Utterance, now_ms: float) -> None:
         """Neither the client nor the engine has cared for this utterance for long."""
-        making = utterance.speech.making
+        making = utterance.lines.making
         if making is not None:
             self._requests.fail(making.request_id, "engine_failed", "no sound", stop=True)
         elif utterance.context.text_complete:
@@ -270,10 +270,10 @@ class Session:
                 self._cut_short = changed and self._unsent >= BURST_EVENTS
 
     def _submit(self, now_ms: float) -> bool:
-        speakers = [u for u in self._roster.queue if u.speaking]
-        utterance = choose(speakers, self._limits.look_ahead_segments)
+        speaking = [u for u in self._roster.queue if u.speaking]
+        utterance = choose(speaking, self._limits.look_ahead_segments)
         if utterance is None and self._hold.active:
-            utterance = choose_unsent(speakers, now_ms)
+            utterance = choose_unsent(speaking, now_ms)
         if utterance is None:
             return False
         request_id = utterance.submit(now_ms)

@@ -19,13 +19,13 @@ from gateway.text.english import (
     compile_rule,
     say_number,
 )
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 
 # Languages that write 1,299.50; the others write 1.299,50.
 _POINT_DECIMALS = frozenset("en zh ja ko th he hi bn ar fa".split())
 
 
-def normalize(spoken: SpokenText, language: str) -> None:
+def normalize(spoken: TracedText, language: str) -> None:
     """Rewrite in place. `language`: an ISO 639-1 code, of which a region is ignored."""
     code = language.replace("_", "-").partition("-")[0].lower()
     for pattern, say in ENGLISH_RULES if code == "en" else _other(code):

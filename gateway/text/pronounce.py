@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import regex
 
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 
 # Scripts without spaces have no word boundary to respect.
 _UNSPACED = regex.compile(
@@ -27,7 +27,7 @@ class PronunciationTable:
         words = sorted(self._respellings, key=len, reverse=True)
         self._pattern = regex.compile("|".join(map(_whole, words))) if words else None
 
-    def apply(self, spoken: SpokenText) -> None:
+    def apply(self, spoken: TracedText) -> None:
         """Respell in place; respelled words are frozen, so later rewriting leaves them alone."""
         if self._pattern is not None:
             spoken.sub(self._pattern, lambda match: self._respellings[match[0]], freeze=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import regex
 
 
-class SpokenText:
+class TracedText:
     """A string under rewriting, with the raw index of every character.
 
     `origins[i]` is the raw index `text[i]` stands for; characters of a replacement share the

@@ -13,7 +13,7 @@ from functools import partial
 import regex
 
 from gateway.text.pronounce import PronunciationTable
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 from gateway.text.tags import BREAK_TAG, KEPT_TAGS, SPEAKER_TAG
 
 # Whole lines.
@@ -114,7 +114,7 @@ def _closes_nothing(address: str) -> bool:
     return address.endswith(")") and address.count(")") > address.count("(")
 
 
-def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
+def rewrite(spoken: TracedText, at_line_start: bool) -> None:
     """Apply every rule of this module, in place."""
     for pattern, new in _LINES if at_line_start else _LINES[1:2]:
         spoken.sub(pattern, new)
@@ -133,14 +133,14 @@ def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
     spoken.sub(_CONTROL, "")
 
 
-def _normalizer(language: str) -> Callable[[SpokenText], None]:
+def _normalizer(language: str) -> Callable[[TracedText], None]:
     # Wanted by few sessions, and slow to import.
     from gateway.text.normalize import normalize
 
     return partial(normalize, language=language)
 
 
-class Speaker:
+class SegmentWriter:
     """Turns raw segments into what the engine gets; remembers who is speaking.
 
     A segment of a multi-speaker text begins with the tag of the speaker it belongs to, also when
@@ -159,9 +159,9 @@ class Speaker:
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
-    def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> SpokenText:
+    def speak(self, raw: str, *, at_line_start: bool, code: bool = False) -> TracedText:
         """The spoken form; its text is "" if there is nothing to say."""
-        spoken = SpokenText(raw)
+        spoken = TracedText(raw)
         if code or self._speakable and not _SAYABLE.search(raw):
             spoken.clear()
             return spoken

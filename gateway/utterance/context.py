@@ -294,7 +294,7 @@ class Context:
         self.taken_chars = segment.end
         return segment
 
-    def put_back(self, segment: SegmentLike) -> None:
+    def restore(self, segment: SegmentLike) -> None:
         """Undo `take`."""
         self.pending.appendleft(segment)
         self.taken_chars = segment.start

@@ -19,7 +19,7 @@ from gateway.text.segment.length import forced_cut
 from gateway.text.segment.pace import Pace
 from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
 from gateway.text.segment.structure import Structure
-from gateway.text.speakable import Speaker
+from gateway.text.speakable import SegmentWriter
 from gateway.types import ContextSettings
 
 _CUTS = {
@@ -42,7 +42,7 @@ class Segmenter:
         self, policy: SegmentPolicy, pronunciations: Mapping[str, str] | None = None
     ) -> None:
         self._max_chars = policy.max_chars
-        self._speaker = Speaker(
+        self._writer = SegmentWriter(
             speakable=policy.speakable,
             language=policy.language if policy.normalize else None,
             pronunciations=pronunciations or {},
@@ -90,7 +90,7 @@ class Segmenter:
 
     def flush(self) -> list[Segment]:
         """Everything buffered, now."""
-        return self._give_up_waiting(Cut.FLUSH)
+        return self._cut_all(Cut.FLUSH)
 
     def tick(self, now_ms: float) -> list[Segment]:
         """What must be spoken by `now_ms` although its end is not certain."""
@@ -100,7 +100,7 @@ class Segmenter:
         self._pace.advance(now_ms)
         whole_ms, part_ms = due
         if now_ms >= whole_ms:
-            return self._give_up_waiting(Cut.DELAY)
+            return self._cut_all(Cut.DELAY)
         if part_ms is not None and now_ms >= part_ms:
             return [self._emit(self._boundaries[-1][0], Cut.DELAY)]
         return []
@@ -180,7 +180,7 @@ class Segmenter:
         whole_ms, part_ms = self._pace.deadlines(complete, torn)
         return whole_ms, part_ms if self._boundaries and part_ms < whole_ms else None
 
-    def _give_up_waiting(self, why: Cut) -> list[Segment]:
+    def _cut_all(self, why: Cut) -> list[Segment]:
         segments: list[Segment] = []
         cut = self._judge_pending(final=True)
         if cut is not None:
@@ -192,7 +192,7 @@ class Segmenter:
     def _emit(self, position: int, cut: Cut) -> Segment:
         structure = self._structure
         raw, rest = self._text[:position], self._text[position:]
-        spoken = self._speaker.speak(
+        spoken = self._writer.speak(
             raw, at_line_start=structure.segment_at_line_start, code=structure.is_code
         )
         paused = 0 <= structure.break_end <= position

@@ -21,7 +21,7 @@ def test_one_long_message_is_never_much_work_at_once(kind: str) -> None:
     h.do(Text("c1", "2 "))  # imports what it needs
     text = (LONG_TEXTS[kind] * MESSAGE_CHARS)[:MESSAGE_CHARS]
     calls = [
-        count_calls(lambda command=command: h.session.receive(command, h.now_ms))  # type: ignore[misc]
+        count_calls(lambda command=command: h.session.receive((command,), h.now_ms))  # type: ignore[misc]
         for command in (Text("c1", text), Flush("c1"), End("c1"))
     ]
     while h.session.next_deadline_ms() == 0.0:

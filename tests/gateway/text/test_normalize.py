@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.text.normalize import normalize
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 from gateway.text.segment import Segmenter, SegmentPolicy
 
 ENGLISH = {
@@ -43,7 +43,7 @@ ENGLISH = {
 
 
 def say(text: str, language: str = "en") -> str:
-    spoken = SpokenText(text)
+    spoken = TracedText(text)
     normalize(spoken, language)
     return spoken.text
 
@@ -74,7 +74,7 @@ def test_other_languages(language: str, text: str, words: str) -> None:
 @given(st.text("0123456789.,:/-$%°#+()kmst amp", max_size=30), st.sampled_from(["en", "de", "ar"]))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_handled(text: str, language: str) -> None:
-    spoken = SpokenText(text)
+    spoken = TracedText(text)
     normalize(spoken, language)
     assert spoken.origins == sorted(spoken.origins)
     assert len(spoken.origins) == len(spoken.text)

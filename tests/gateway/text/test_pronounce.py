@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.text.pronounce import PronunciationTable
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 from gateway.text.segment import Segmenter, SegmentPolicy
 from gateway.text.tags import KEPT_TAGS
 
@@ -43,13 +43,13 @@ TABLE = {
     ],
 )
 def test_respelling(text: str, spoken: str) -> None:
-    rewritten = SpokenText(text)
+    rewritten = TracedText(text)
     PronunciationTable(TABLE).apply(rewritten)
     assert rewritten.text == spoken
 
 
 def test_tags_and_addresses_are_left_alone() -> None:
-    rewritten = SpokenText("[SQL voice] SQL")
+    rewritten = TracedText("[SQL voice] SQL")
     rewritten.freeze(KEPT_TAGS)
     PronunciationTable(TABLE).apply(rewritten)
     assert rewritten.text == "[SQL voice] sequel"
@@ -63,6 +63,6 @@ def test_the_segmenter_uses_the_table_whatever_the_chunking() -> None:
 
 
 def test_an_empty_table_changes_nothing() -> None:
-    rewritten = SpokenText("SQL")
+    rewritten = TracedText("SQL")
     PronunciationTable({}).apply(rewritten)
     assert rewritten.text == "SQL"

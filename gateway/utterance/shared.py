@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.types import ChainFactory, Effect, EngineFacts, Limits, SegmenterFactory
-from gateway.utterance.faded_tail import Joint
+from gateway.utterance.faded_tail import FadedTail
 from gateway.utterance.history import Prosody
 from gateway.utterance.word_times import SpeechRate
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Shared:
     """Given to every utterance. `emit` takes effects in their order."""
 
     session_id: str
@@ -22,7 +22,7 @@ class Surroundings:
     segmenters: SegmenterFactory
     rate: SpeechRate
     prosody: Prosody
-    joint: Joint
+    faded_tail: FadedTail
     emit: Callable[[Effect], None]
     next_number: Callable[[], int]
     next_request_id: Callable[[], str]
