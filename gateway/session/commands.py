@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gateway.errors import (
     ContextStateError,
+    InvalidTextError,
+    LimitExceededError,
     UnknownContextError,
     UnknownVoiceError,
 )
-from gateway.session.intake import check_text
 from gateway.session.requests import Requests
 from gateway.session.roster import Roster
 from gateway.types import (
@@ -20,6 +21,7 @@ from gateway.types import (
     End,
     Flush,
     Interrupt,
+    Limits,
     Playback,
     Resume,
     Resumed,
@@ -142,7 +144,7 @@ class Commands:
         else:
             self._roster.check_room(self._defaults.preempt)
         buffered = sum(u.context.buffered_chars for u in self._roster.queue)
-        check_text(command.text, received, buffered, self._shared.limits)
+        _check_text(command.text, received, buffered, self._shared.limits)
         if utterance is None:
             utterance = self._open(command.context, self._defaults, now_ms)
         utterance.context.touched_at_ms = now_ms
@@ -195,3 +197,31 @@ def _over_error(context_id: str) -> ContextStateError:
     return ContextStateError(
         f"context: expected one that is not over, got {context_id}; configure opens it anew"
     )
+
+
+def _check_text(text: str, received_chars: int, buffered_chars: int, limits: Limits) -> None:
+    """Whether a peer may send this as text, and so much of it.
+
+    Raises InvalidTextError or LimitExceededError; the text is then as if never sent.
+
+    `received_chars`: what the context has; `buffered_chars`: what waits in the whole session.
+    """
+    if not text.isascii():
+        for position, char in enumerate(text):
+            if "\ud800" <= char <= "\udfff":
+                raise InvalidTextError(
+                    f"text: expected Unicode characters, got the lone surrogate"
+                    f" U+{ord(char):04X} at {position}"
+                )
+    if (position := text.find("\0")) >= 0:
+        raise InvalidTextError(f"text: expected no NUL characters, got one at {position}")
+    if received_chars + len(text) > limits.max_context_chars:
+        raise InvalidTextError(
+            f"text: expected at most {limits.max_context_chars} characters in a context,"
+            f" got {received_chars + len(text)}"
+        )
+    if buffered_chars + len(text) > limits.max_buffered_chars:
+        raise LimitExceededError(
+            f"text: expected at most {limits.max_buffered_chars} characters waiting to be spoken,"
+            f" got {buffered_chars + len(text)}; send this piece again later"
+        )

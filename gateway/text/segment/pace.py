@@ -34,7 +34,7 @@ class Pace:
         self._spoken_until_ms: float | None = None  # None: nothing to speak was given out yet
         self._arrivals: deque[tuple[int, float]] = deque()  # offset, time of each buffered piece
         self._now_ms = 0.0
-        self._gap_ms = 0.0  # between pieces of text: the longest of late
+        self._gap_ms = 0.0  # between pieces of text: the longest recent one
 
     def report_lead(self, lead_ms: float) -> None:
         """The listener's lead, as measured now."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import ResumeExpiredError
-from gateway.session.replay import Replay
+from gateway.session.resume import Replay
 from gateway.types import Audio, Event, Failed, Word, Words
 
 

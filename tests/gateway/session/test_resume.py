@@ -291,5 +291,5 @@ def test_a_session_without_a_token_keeps_nothing() -> None:
     h = harness(token=None)
     speak(h)
     h.run()
-    assert len(h.session._hold._replay) == 0
+    assert len(h.session._resume_window._replay) == 0
     assert [e for e in h.effects if isinstance(e, Send)]
