@@ -28,8 +28,8 @@ class FileWriter(Protocol):
         """One packet."""
         ...
 
-    def finish(self, event: Done) -> bytes:
-        """What is left."""
+    def finish(self, event: Done) -> bytes | bytearray:
+        """What is left; nobody changes it any more."""
         ...
 
     def close(self) -> None:
@@ -65,7 +65,8 @@ class WavFile(_Plain):
 
     def __init__(self, sample_rate_hz: int, whole: bool) -> None:
         self._rate_hz = sample_rate_hz
-        self._held: bytearray | None = bytearray() if whole else None
+        # a whole file from its first byte on, the header to be filled in: it is never copied
+        self._held: bytearray | None = bytearray(wav_header(sample_rate_hz, 0)) if whole else None
         self._started = False
 
     def start(self, event: Started) -> bytes:
@@ -80,10 +81,13 @@ class WavFile(_Plain):
         self._held += event.payload
         return b""
 
-    def finish(self, event: Done) -> bytes:
+    def finish(self, event: Done) -> bytes | bytearray:
         """What was held back."""
         if self._held is not None:
-            return wav_header(self._rate_hz, len(self._held) // _PCM_BYTES) + bytes(self._held)
+            header_bytes = len(wav_header(self._rate_hz, 0))
+            samples = (len(self._held) - header_bytes) // _PCM_BYTES
+            self._held[:header_bytes] = wav_header(self._rate_hz, samples)
+            return self._held
         return b"" if self._started else wav_header(self._rate_hz, 0)
 
 

@@ -79,7 +79,8 @@ class SpeechEndpoint:
         audio_format = file_format(
             call.response_format, self._service.info.sample_rate_hz, openai.PCM_RATE_HZ
         )
-        sink = SpeechSink(call, audio_format, config, self._service.metrics)
+        hang_up: HangUp = request.scope["state"][HANG_UP]
+        sink = SpeechSink(call, audio_format, config, self._service.metrics, hang_up)
         try:
             async with self._service.session("openai", sink, _limits(config)) as driver:
                 await self._converse(call, sink, driver, request, send)
@@ -100,9 +101,8 @@ class SpeechEndpoint:
             driver.receive(command)
             if sink.error is not None:
                 raise sink.error
-        hang_up: HangUp = request.scope["state"][HANG_UP]
         try:
-            await _unless_gone(request, _respond(call, sink, send, hang_up))
+            await _unless_gone(request, _respond(call, sink, send))
         finally:
             sink.outbox.close(discard=True)
 
@@ -117,7 +117,7 @@ def _limits(config: Config) -> Limits:
     )
 
 
-async def _respond(call: openai.SpeechCall, sink: SpeechSink, send: Send, hang_up: HangUp) -> None:
+async def _respond(call: openai.SpeechCall, sink: SpeechSink, send: Send) -> None:
     """Send the response. Raises the GatewayError that came before any sound."""
     piece = await sink.outbox.take()
     if piece is None and sink.error is not None:
@@ -131,12 +131,14 @@ async def _respond(call: openai.SpeechCall, sink: SpeechSink, send: Send, hang_u
         await send({"type": "http.response.body", "body": piece, "more_body": True})
         piece = await sink.outbox.take()
     if sink.error is None:
-        await send({"type": "http.response.body", "body": sink.tail})
+        for part in sink.tail_pieces():
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
     elif call.stream_format == "sse":
         await send({"type": "http.response.body", "body": openai.sse_error(sink.error)})
     else:
         log.info("cutting a response short: %s", sink.error)
-        hang_up(1011, sink.error.code)
+        sink.hang_up(1011, sink.error.code)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, None]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.audio.containers import file_writer
 from gateway.config import Config
 from gateway.dialects import openai
@@ -9,7 +11,10 @@ from gateway.errors import EngineFailedError, GatewayError, SlowClientError
 from gateway.server.driver import SessionDriver
 from gateway.server.metrics import Metrics
 from gateway.server.outbox import Outbox
+from gateway.server.transport import HangUp
 from gateway.types import Audio, AudioFormat, Done, Event, Failed, Interrupted, Started
+
+PIECE_BYTES = 64 * 1024
 
 
 def _all_statuses() -> dict[str, int]:
@@ -37,7 +42,12 @@ class SpeechSink:
     """The context's sink. `release` must be called however the response ended."""
 
     def __init__(
-        self, call: openai.SpeechCall, audio_format: AudioFormat, config: Config, metrics: Metrics
+        self,
+        call: openai.SpeechCall,
+        audio_format: AudioFormat,
+        config: Config,
+        metrics: Metrics,
+        hang_up: HangUp,
     ) -> None:
         self.driver: SessionDriver | None = None
         self.format = audio_format
@@ -49,7 +59,9 @@ class SpeechSink:
             self._on_writable,
             self._on_slow_client,
         )
-        self.tail = b""  # a whole file, or its end: as large as it must be
+        # a whole file, or its end: as large as it must be, and taken in pieces like the rest
+        self.tail: bytes | bytearray = b""
+        self.hang_up = hang_up
         self._sse = call.stream_format == "sse"
         self._writer = file_writer(
             call.response_format, audio_format, whole=call.stream_format is None
@@ -79,6 +91,12 @@ class SpeechSink:
             self.error = error
         self.outbox.close()
 
+    def tail_pieces(self) -> Iterator[bytes]:
+        """What of a tail is handed over at once: the next piece waits until the client reads."""
+        view = memoryview(self.tail)
+        for start in range(0, max(len(view), 1), PIECE_BYTES):
+            yield bytes(view[start : start + PIECE_BYTES])
+
     def release(self) -> None:
         """Nothing more comes, however the response ended."""
         self.outbox.close(discard=True)
@@ -87,7 +105,9 @@ class SpeechSink:
     def _finish(self, done: Done) -> None:
         end = self._writer.finish(done)
         self.tail = (
-            (openai.sse_delta(end) if end else b"") + openai.sse_done(done) if self._sse else end
+            (openai.sse_delta(bytes(end)) if end else b"") + openai.sse_done(done)
+            if self._sse
+            else end
         )
         self.outbox.close()
 
@@ -102,3 +122,4 @@ class SpeechSink:
     def _on_slow_client(self, error: SlowClientError) -> None:
         self._metrics.slow_clients_total.inc()
         self.fail(error)
+        self.hang_up(error.close_code or 1008, error.code)  # what was sent already waits unread
