@@ -58,6 +58,9 @@ class Wire(asyncio.Transport):
             if not self.unsent:
                 self._lose()
 
+    def write_eof(self) -> None:
+        """The half of the connection that we write ends."""
+
     def abort(self) -> None:
         self.aborted = self._closing = True
         self.unsent.clear()
