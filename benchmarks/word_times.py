@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.acoustic import AcousticAligner
+from benchmarks.extra import need
 from benchmarks.report import finish, say
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
@@ -81,7 +82,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--checkpoint", type=Path, default=DEFAULT_CHECKPOINT)
-    checkpoint = Checkpoint.open(parser.parse_args().checkpoint)
+    arguments = parser.parse_args()
+    need("train", "pocketsphinx", "hibari", "onnx", "onnxruntime")
+    checkpoint = Checkpoint.open(arguments.checkpoint)
     aligners = Aligners(checkpoint)
     ways = {
         "heads": aligners.heads,
