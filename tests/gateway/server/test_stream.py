@@ -268,7 +268,7 @@ async def test_pings_are_answered_only_while_the_answers_are_read(
         # The transport's own mark, and what one read can add: not the megabyte that was asked for.
         assert max(buffered) < 400_000
         deaf.transport.resume_reading()
-        await send(deaf, "end", context="nobody")
+        await send(deaf, "flush", context="nobody")
         error, _ = await until_event(deaf, "error")
         assert error["code"] == "unknown_context"
 
