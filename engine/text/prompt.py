@@ -38,7 +38,6 @@ SPEAK = "convert the provided text to speech"
 CLONE = "convert the provided text to speech reference to the following:\n\nText:\n"
 SPEECH = "\n\nSpeech:\n"
 
-MAX_TURNS_PER_BATCH = 5
 RESERVED_FRAMES = 2048  # what fish-speech keeps free of the context for the answer
 
 _OMNI_TAG = "<|speaker:0|>"
@@ -250,31 +249,3 @@ def _transcripts(texts: list[str], layout: Layout) -> list[str]:
         for index, text in enumerate(texts)
     ]
     return ["\n".join(tagged)]
-
-
-def split_turns(text: str, chunk_length: int = 512, *, keep_lead_in: bool = False) -> list[str]:
-    """Cut a long dialogue at its `<|speaker:N|>` tags into texts to be spoken one after the other.
-
-    As fish-speech does it: each turn is stripped; turns are packed in order, at most 5 and at most
-    `chunk_length` UTF-8 bytes of turns together (a longer turn stays whole), joined by a line end;
-    what stands before the first tag is dropped, unless `keep_lead_in`. Text without tags comes back
-    whole. Each result is one `build(text, history=...)`, whose history holds the ones before it.
-    """
-    tags = list(_SPEAKER.finditer(text))
-    if not tags:
-        return [text]
-    starts = [tag.start() for tag in tags]
-    if keep_lead_in and text[: starts[0]].strip():
-        starts.insert(0, 0)
-    ends = [*starts[1:], len(text)]
-    turns = [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-    batches: list[list[str]] = []
-    room_bytes = 0
-    for turn in turns:
-        turn_bytes = len(turn.encode(errors="surrogatepass"))
-        if not batches or len(batches[-1]) >= MAX_TURNS_PER_BATCH or turn_bytes > room_bytes:
-            batches.append([])
-            room_bytes = chunk_length
-        batches[-1].append(turn)
-        room_bytes -= turn_bytes
-    return ["\n".join(batch) for batch in batches]

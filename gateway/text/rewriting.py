@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import regex
 
@@ -38,22 +38,45 @@ class TracedText:
 
         If the pattern's group "keep" is the whole replacement, its characters keep their origins.
         """
+
+        def found() -> Iterator[tuple[int, int, str, tuple[int, int] | None]]:
+            for match in pattern.finditer(self.text):
+                start, end = match.span()
+                if start == end or any(self._frozen[start:end]):
+                    continue
+                new = replacement if isinstance(replacement, str) else replacement(match)
+                if new is not None:
+                    yield start, end, new, self._kept_span(match, new)
+
+        self._rewrite(found(), freeze)
+
+    def replace(self, spans: Iterable[tuple[int, int, str]], freeze: bool = False) -> None:
+        """Put a text in place of each stretch `start` to `end` that touches nothing frozen.
+
+        Stretches come in order and do not overlap.
+        """
+        self._rewrite(
+            (
+                (start, end, new, None)
+                for start, end, new in spans
+                if not any(self._frozen[start:end])
+            ),
+            freeze,
+        )
+
+    def _rewrite(
+        self, spans: Iterable[tuple[int, int, str, tuple[int, int] | None]], freeze: bool
+    ) -> None:
+        """`spans`: start, end, what comes there, and where that stood before if it is kept."""
         pieces: list[str] = []
         origins: list[int] = []
         frozen, replaced = bytearray(), bytearray()
         done = 0
-        for match in pattern.finditer(self.text):
-            start, end = match.span()
-            if start == end or any(self._frozen[start:end]):
-                continue
-            new = replacement if isinstance(replacement, str) else replacement(match)
-            if new is None:
-                continue
+        for start, end, new, kept in spans:
             pieces.append(self.text[done:start])
             origins += self.origins[done:start]
             frozen += self._frozen[done:start]
             replaced += self._replaced[done:start]
-            kept = self._kept_span(match, new)
             if kept is not None:
                 origins += self.origins[kept[0] : kept[1]]
                 replaced += self._replaced[kept[0] : kept[1]]

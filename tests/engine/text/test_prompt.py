@@ -24,7 +24,6 @@ from engine.text.prompt import (
     Reference,
     Turn,
     codes_from_bytes,
-    split_turns,
 )
 from engine.text.tokenizer import load_tokenizer
 
@@ -75,12 +74,6 @@ def test_golden_prompts_in_omni_layout(name: str) -> None:
     np.testing.assert_array_equal(np.flatnonzero(OMNI[name]["vq_mask"]), prompt.code_positions())
     codes = [reference.codes for reference in references]
     np.testing.assert_array_equal(prompt.codes, np.concatenate(codes or [prompt.codes]))
-
-
-def test_golden_dialogue_is_split_as_in_the_reference() -> None:
-    case = FISH["multi_turn"]
-    texts = [batch["batch_text"] for batch in case["batches"]]
-    assert split_turns(case["text"], case["chunk_length"]) == texts
 
 
 def test_second_turn_extends_the_first_with_its_frames() -> None:
@@ -266,33 +259,3 @@ def test_codes_in_bytes_come_in_whole_frames() -> None:
     assert codes_from_bytes(b"", 10).shape == (0, 10)
     with pytest.raises(PromptError, match=r"frames of 20 bytes \(10 codebooks\), got 39 bytes"):
         codes_from_bytes(bytes(39), 10)
-
-
-TURN = re.compile(r"<\|speaker:\d+\|>[^<]*")
-dialogues = st.lists(
-    st.tuples(st.integers(0, 12), st.text("ab \n\u00e4\u4f60", min_size=1, max_size=30)), min_size=1
-).map(lambda turns: "".join(f"<|speaker:{speaker}|>{text}" for speaker, text in turns))
-
-
-@given(dialogues, st.integers(1, 200))
-def test_splitting_loses_no_turn_and_packs_greedily(text: str, chunk_length: int) -> None:
-    batches = split_turns(text, chunk_length)
-    turns = [turn.strip() for turn in TURN.findall(text)]
-    packed = [[turn.strip() for turn in TURN.findall(batch)] for batch in batches]
-    assert [turn for batch in packed for turn in batch] == turns
-    assert ["\n".join(batch) for batch in packed] == batches
-
-    def size(batch: list[str]) -> int:
-        return sum(len(turn.encode()) for turn in batch)
-
-    for batch in packed:
-        assert len(batch) == 1 or (len(batch) <= 5 and size(batch) <= chunk_length)
-    for batch, following in zip(packed, packed[1:], strict=False):
-        assert len(batch) == 5 or size([*batch, following[0]]) > chunk_length
-
-
-def test_text_without_tags_stays_whole_and_a_lead_in_can_be_kept() -> None:
-    assert split_turns(" no tags " * 100, 50) == [" no tags " * 100]
-    text = "lead <|speaker:1|> a<|speaker:0|>"
-    assert split_turns(text) == ["<|speaker:1|> a\n<|speaker:0|>"]
-    assert split_turns(text, keep_lead_in=True) == ["lead\n<|speaker:1|> a\n<|speaker:0|>"]

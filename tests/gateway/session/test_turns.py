@@ -7,6 +7,7 @@ import pytest
 from benchmarks.segment import LONG_TEXTS, MESSAGE_CHARS
 from gateway.text.segment import segmenter_for
 from gateway.types import Configure, End, Flush, SettingsPatch, Text
+from gateway.types.settings import MAX_PRONUNCIATIONS
 from tests.gateway.fakes import Harness
 from tests.gateway.text.test_segment import count_calls
 
@@ -37,3 +38,17 @@ def test_others_are_served_between_the_turns() -> None:
     h = Harness(segmenter_factory=segmenter_for)
     h.do(Text("c1", "Here is the first sentence of many. " * 400))
     assert h.engine.submitted and h.session.next_deadline_ms() == 0.0
+
+
+@pytest.mark.parametrize("word", ["word{}", "a" + "{}" * 60, "x y {}"])
+def test_a_full_table_of_pronunciations_is_not_much_work_either(word: str) -> None:
+    table = {word.replace("{}", str(i)): "y" for i in range(MAX_PRONUNCIATIONS)}
+    h = Harness(segmenter_factory=segmenter_for)
+    h.do(Text("c0", "Hi. "))
+    configure = Configure("c1", SettingsPatch(pronunciations=table))
+    speak = Text("c1", "".join(f"{name}, " for name in table)[:MESSAGE_CHARS])
+    calls = [
+        count_calls(lambda command=command: h.session.receive((command,), h.now_ms))  # type: ignore[misc]
+        for command in (configure, speak)
+    ]
+    assert max(calls) < MOST_CALLS  # a pattern of all the words would take 100,000 to compile

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.text.pronounce import PronunciationTable
 from gateway.text.rewriting import TracedText
@@ -46,6 +49,36 @@ def test_respelling(text: str, spoken: str) -> None:
     rewritten = TracedText(text)
     PronunciationTable(TABLE).apply(rewritten)
     assert rewritten.text == spoken
+
+
+def reference(words: list[str]) -> regex.Pattern[str]:
+    """The same rule as one pattern."""
+    word, unspaced = r"[\p{L}\p{M}\p{N}_]", r"[\p{Han}\p{Hiragana}\p{Katakana}\p{LB=SA}]"
+
+    def bounded(char: str) -> bool:
+        return bool(regex.match(word, char)) and not regex.match(unspaced, char)
+
+    return regex.compile(
+        "|".join(
+            (f"(?<!{word})" if bounded(w[0]) else "")
+            + regex.escape(w, special_only=True, literal_spaces=True)
+            + (f"(?!{word})" if bounded(w[-1]) else r"(?!\p{M})")
+            for w in sorted(words, key=len, reverse=True)
+        )
+    )
+
+
+alphabet = st.sampled_from([*"ab+ ._3字กé", "e\u0301"])
+pieces = st.lists(alphabet, min_size=1, max_size=4).map("".join)
+
+
+@given(st.lists(pieces, min_size=1, max_size=8, unique=True), st.lists(pieces).map("".join))
+def test_every_stretch_is_found_that_one_pattern_would_find(words: list[str], text: str) -> None:
+    table = {word: f"<{i}>" for i, word in enumerate(words)}
+    rewritten = TracedText(text)
+    PronunciationTable(table).apply(rewritten)
+    assert rewritten.text == reference(words).sub(lambda match: table[match[0]], text)
+    assert len(rewritten.origins) == len(rewritten.text)
 
 
 def test_tags_and_addresses_are_left_alone() -> None:
