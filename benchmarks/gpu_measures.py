@@ -15,18 +15,18 @@ import numpy as np
 import torch
 
 from engine import api
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
 from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import CudaRecorder, StepGraphs
 from engine.models.plain import default_dtype
 from engine.models.request_table import DrawMode, RequestTable, RowSettings
 from engine.models.slow_ar import SlowAR
+from engine.worker_config import EngineConfig
 from engine.workshop.dryrun.gpus import Gpu
 from engine.workshop.dryrun.memory import Load, decode_floor, estimate
 from tests.golden_data import description, vectors

@@ -26,9 +26,9 @@ from benchmarks.acoustic import AcousticAligner
 from benchmarks.report import finish, say
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
-from engine.link.config import DEFAULT_CHECKPOINT
 from engine.text.prompt import PromptBuilder
 from engine.text.tokenizer import load_tokenizer
+from engine.worker_config import DEFAULT_CHECKPOINT
 from engine.workshop.align.heads import TimedWord, followed, read_words
 from engine.workshop.train.corpus.recordings import make_recordings
 from engine.workshop.train.corpus.wav import read_wav

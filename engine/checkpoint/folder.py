@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from engine.checkpoint.model_config import LanguageModelConfig, TransformerConfig, parse_config
+from engine.checkpoint.config_json import LanguageModelConfig, TransformerConfig, parse_config
 from engine.checkpoint.safetensors_header import TensorInfo, read_header
 from engine.errors import CheckpointError
 

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
-from engine.codec.kernels import true_fp32
+from engine.codec.kernels.dense import true_fp32
 from engine.codec.layers import (
     ConvNeXt,
     ResidualUnit,
@@ -30,6 +29,7 @@ from engine.codec.layers import (
 )
 from engine.codec.narrow import NarrowWaves, is_small
 from engine.codec.quantizer import CodeTable
+from engine.codec.sizes import CodecConfig
 from engine.codec.slots import SlotPool
 from engine.codec.state import Batch, StateLayout, StreamState
 from engine.codec.transformer import WindowTransformer

@@ -15,21 +15,21 @@ from dataclasses import dataclass, field
 
 from engine import api
 from engine.checkpoint.folder import Checkpoint
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 from engine.errors import PromptError, TextError
 from engine.host.admission import Admission
 from engine.host.cache_salt import voice_salt
 from engine.host.codec_loop import CodecLoop
 from engine.host.pace import Pace
-from engine.host.row_settings import frame_cap, row_settings
+from engine.host.sampling_defaults import frame_cap, row_settings
 from engine.host.voice_encoder import VoiceEncoder
 from engine.host.voices import VoiceStore
-from engine.link.config import EngineConfig
 from engine.plugin.language import CodeStep, LanguageEngine
 from engine.plugin.startup import uses_cuda
 from engine.text.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
 from engine.text.tokenizer import load_tokenizer
+from engine.worker_config import EngineConfig
 
 _ABORT_TIMEOUT_S = 2.0
 

@@ -20,7 +20,7 @@ import zmq.asyncio
 
 from engine import api
 from engine.link import wire
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 _STOP_TIMEOUT_S = 10.0
 _ERRORS: dict[str, type[api.EngineError]] = {

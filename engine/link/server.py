@@ -26,8 +26,8 @@ import zmq.asyncio
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.link import wire
-from engine.link.config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
 from engine.plugin.startup import prepare
+from engine.worker_config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.checkpoint.model_config import TransformerConfig
+from engine.checkpoint.config_json import TransformerConfig
 from engine.models.linear import Scheme, load_rows, make_linear
 
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]

@@ -14,11 +14,11 @@ import numpy as np
 from engine.api import EngineOverloadedError
 from engine.checkpoint.folder import Checkpoint
 from engine.errors import EngineStartError, PromptError
-from engine.link.config import EngineConfig
 from engine.models.request_table import RowSettings
 from engine.plugin.prefill import to_custom_params
 from engine.plugin.startup import prepare, uses_cuda
 from engine.text.prompt import Prompt
+from engine.worker_config import EngineConfig
 
 # tokens of the KV cache per stream where the configuration leaves it open on a CPU: a prompt with
 # history and a long segment, and as much again for cached prefixes

@@ -24,7 +24,7 @@ def register() -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
     from transformers import AutoConfig
 
-    from engine.plugin.hf_config import MODEL_TYPE, DualARConfig
+    from engine.plugin.pretrained import MODEL_TYPE, DualARConfig
 
     AutoConfig.register(MODEL_TYPE, DualARConfig, exist_ok=True)
     for backend in SAMPLING_BACKENDS:
@@ -43,7 +43,7 @@ def _make_sampler() -> Any:
 
 
 def _make_attention(runner: Any, stock: Any) -> Any:
-    from engine.plugin.hf_config import MODEL_TYPE
+    from engine.plugin.pretrained import MODEL_TYPE
 
     if runner.model_config.hf_config.model_type != MODEL_TYPE:
         return stock(runner)

@@ -22,10 +22,10 @@ from typing import Protocol
 from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
 from engine.errors import CheckpointError, TextError
-from engine.link.config import ForeignText
+from engine.worker_config import ForeignText
 
 IM_START, IM_END, VOICE = "<|im_start|>", "<|im_end|>", "<|voice|>"
 PAD, AUDIO_PAD = "<|pad|>", "<|audio_pad|>"

@@ -24,7 +24,7 @@ from engine.models.graphs import CudaRecorder, StepGraphs, batch_buckets
 from engine.models.request_table import RequestTable
 from engine.models.slow_ar import SlowAR
 from engine.models.weights import load_dual_ar
-from engine.plugin.hf_config import DualARConfig
+from engine.plugin.pretrained import DualARConfig
 from engine.plugin.sampler import DualARSampler
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from tokenizers import Tokenizer
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
 from engine.errors import CheckpointError, TextError
-from engine.link.config import ForeignText
 from engine.text.frontend.phones import PHONE_TOKENS
 from engine.text.frontend.reader import Reader
 from engine.text.frontend.scripts import foreign_letters
 from engine.text.tokenizer import Span, SpecialTokens, check_special
+from engine.worker_config import ForeignText
 
 _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[0] in "ˈˌ")
 

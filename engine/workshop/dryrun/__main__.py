@@ -13,8 +13,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from engine.checkpoint.model_config import LanguageModelConfig
-    from engine.codec.config import CodecConfig
+    from engine.checkpoint.config_json import LanguageModelConfig
+    from engine.codec.sizes import CodecConfig
     from engine.workshop.dryrun.memory import Load
 
 app = typer.Typer(add_completion=False)
@@ -39,8 +39,8 @@ def main(
     warnings.simplefilter("ignore")  # imports warn of accelerators that are not here
     from rich.console import Console
 
-    from engine.checkpoint.model_config import parse_config
-    from engine.codec.config import CodecConfig
+    from engine.checkpoint.config_json import parse_config
+    from engine.codec.sizes import CodecConfig
     from engine.workshop.dryrun.memory import Load
     from engine.workshop.dryrun.published import s2_pro
 

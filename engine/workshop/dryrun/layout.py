@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import SCALE_SUFFIX, expected_tensors, quantised_matrices
-from engine.checkpoint.model_config import LanguageModelConfig
 from engine.checkpoint.safetensors_header import DTYPE_BYTES
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import expected_tensors as codec_tensors
 from engine.codec.weights import quantizer_names
 from engine.models.fast_ar import FastAR

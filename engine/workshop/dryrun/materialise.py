@@ -21,7 +21,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from engine.checkpoint.model_config import LanguageModelConfig
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.safetensors_header import read_header
 from engine.checkpoint.safetensors_writer import SafetensorsWriter
 from engine.errors import CheckpointError

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import safetensors
 
+from engine.checkpoint.config_json import parse_config
 from engine.checkpoint.folder import Checkpoint, expected_tensors, num_parameters
-from engine.checkpoint.model_config import parse_config
 from engine.checkpoint.safetensors_header import DTYPE_BYTES
 from engine.errors import CheckpointError
 

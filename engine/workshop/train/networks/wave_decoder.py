@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
+from engine.codec.sizes import CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
 from engine.models.layers import rope_table
 from engine.workshop.train.networks.dual_ar import RMSNorm
 

@@ -18,8 +18,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.checkpoint.folder import SINGLE_FILE
-from engine.codec.config import CONFIG_FILE as CODEC_CONFIG_FILE
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CONFIG_FILE as CODEC_CONFIG_FILE
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
 from engine.text.frontend.vocabulary import tokenizer_files
 from engine.workshop.train.networks.wave_decoder import WaveDecoder

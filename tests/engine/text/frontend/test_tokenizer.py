@@ -8,8 +8,8 @@ import pytest
 
 from engine.checkpoint.folder import Checkpoint
 from engine.errors import TextError
-from engine.link.config import DEFAULT_CHECKPOINT, ForeignText
 from engine.text.tokenizer import TextTokenizer, load_tokenizer
+from engine.worker_config import DEFAULT_CHECKPOINT, ForeignText
 
 
 def _tokenizer(foreign_text: ForeignText = "transliterate") -> TextTokenizer:

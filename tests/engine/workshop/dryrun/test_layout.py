@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.models.plain import PlainLoop
 from engine.workshop.dryrun import layout
 from engine.workshop.dryrun.layout import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 
 
 def test_the_default_checkpoint_comes_with_the_package() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from transformers import PretrainedConfig
 
-from engine.checkpoint.model_config import FastConfig, SlowConfig
+from engine.checkpoint.config_json import FastConfig, SlowConfig
 from engine.plugin.frame_ids import ID_LIMIT
 
 MODEL_TYPE = "fish_qwen3_omni"

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec import fused
+from engine.codec.kernels import fused
 
 # Up to this many weights, a compiled loop beats oneDNN, whose calls take 10 us before they start.
 FUSE_LINEAR_UP_TO = 1 << 16
@@ -27,7 +27,7 @@ HINT_STEPS = 64
 
 
 def can_fuse(device: torch.device) -> bool:
-    """Whether the small operations between products run as compiled loops (engine.codec.fused)."""
+    """Whether the small operations between products run as compiled loops (`fused`)."""
     return device.type == "cpu"
 
 
