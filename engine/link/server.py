@@ -1,5 +1,6 @@
-"""Serve one SpeechWorker over ZeroMQ: `python -m engine.link.server --checkpoint DIR --endpoint ipc://...`
+"""Serve one SpeechWorker over ZeroMQ: `python -m engine.link.server ENDPOINT SETTINGS`
 
+ENDPOINT is the ZeroMQ address to bind, SETTINGS an `EngineConfig` as JSON: '{"max_streams": 4}'.
 Standard output carries the start-up, one JSON object a line: {"stage": text}, then {"ready": true}
 or {"error": text}. The process ends when its standard input closes, so it cannot outlive whoever
 started it.
@@ -7,7 +8,6 @@ started it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
@@ -16,7 +16,6 @@ import signal
 import sys
 import warnings
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,7 +26,7 @@ from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.link import wire
 from engine.plugin.startup import prepare
-from engine.worker_config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
+from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
 
@@ -115,25 +114,11 @@ def _report(stage: str) -> None:
     print(json.dumps({"stage": stage}), flush=True)
 
 
-def _config(argv: list[str]) -> tuple[EngineConfig, str]:
-    parser = argparse.ArgumentParser(prog="python -m engine.link.server", description=__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--endpoint", required=True, help="ZeroMQ address to bind")
-    parser.add_argument("--device", choices=DEVICES, default="auto")
-    parser.add_argument("--dtype", choices=DTYPES, default="auto")
-    parser.add_argument("--max-streams", type=int, default=16)
-    parser.add_argument("--max-waiting", type=int, default=64)
-    parser.add_argument("--kv-tokens", type=int)
-    parser.add_argument("--voices", type=Path)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--style", choices=STYLES, default="fish")
-    parser.add_argument("--attention", help="SGLang's attention backend")
-    parser.add_argument("--foreign-text", choices=FOREIGN_TEXTS, default="transliterate")
-    parser.add_argument("--paced", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--graphs", action=argparse.BooleanOptionalAction, default=True)
-    options = vars(parser.parse_args(argv))
-    endpoint = options.pop("endpoint")
-    return EngineConfig(**options), endpoint
+def _arguments(argv: list[str]) -> tuple[str, EngineConfig]:
+    if len(argv) != 2:
+        raise ValueError(f"expected ENDPOINT and SETTINGS, got {len(argv)} arguments")
+    endpoint, settings = argv
+    return endpoint, EngineConfig.from_json(settings)
 
 
 def main() -> None:
@@ -142,7 +127,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # SGLang's imports warn of every accelerator that is not here
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
     try:
-        config, endpoint = _config(sys.argv[1:])
+        endpoint, config = _arguments(sys.argv[1:])
         _report("checking the checkpoint")
         Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
         _report("importing torch and SGLang")
