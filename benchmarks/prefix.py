@@ -27,7 +27,7 @@ from engine.checkpoint.folder import Checkpoint
 from engine.host.voices import VoiceStore
 from engine.link.client import WorkerEngine
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.worker_config import EngineConfig
 
 VOICES, SECONDS, REQUESTS, FRAMES = 5, 10.0, 100, 12

@@ -30,7 +30,7 @@ from engine.link.client import WorkerEngine
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.worker_config import EngineConfig
 
 CHECKPOINT = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"

@@ -28,7 +28,7 @@ from engine.host.voices import VoiceStore
 from engine.plugin.language import CodeStep, LanguageEngine
 from engine.plugin.startup import uses_cuda
 from engine.text.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.worker_config import EngineConfig
 
 _ABORT_TIMEOUT_S = 2.0

@@ -13,7 +13,7 @@ from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.link.client import WorkerEngine
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from tests.golden_data import ALIGNMENT_HEADS, TINY, description, vectors
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]

@@ -12,7 +12,7 @@ from engine.errors import CheckpointError, TextError
 from engine.text.frontend.phones import PHONE_TOKENS
 from engine.text.frontend.reader import Reader
 from engine.text.frontend.scripts import foreign_letters
-from engine.text.tokenizer import Span, SpecialTokens, check_special
+from engine.text.tokenizer import Span, SpecialTokens, check_special, read_definition
 from engine.worker_config import ForeignText
 
 _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[0] in "ˈˌ")
@@ -99,9 +99,5 @@ class PhoneTokenizer:
 
 def load_phones(checkpoint: Checkpoint, foreign_text: ForeignText) -> PhoneTokenizer:
     """Read `tokenizer.json` and the lexicon. Raises CheckpointError."""
-    path = checkpoint.tokenizer_path
-    try:
-        full = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise CheckpointError(f"{path}: expected a tokenizer definition, got: {error}") from error
+    full = read_definition(checkpoint)
     return PhoneTokenizer(full, checkpoint.config, foreign_text=foreign_text)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -23,20 +22,12 @@ from torch import Tensor
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
 from engine.text.prompt import Prompt, PromptBuilder
-from engine.text.tokenizer import Span, load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.text.tokenizer import Span
+from engine.workshop.train.corpus.timed_words import TimedWord, read_words
 from engine.workshop.train.corpus.wav import read_wav
 from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.stages.finetune import load_model, pairs
-
-
-@dataclass(frozen=True, slots=True)
-class TimedWord:
-    """A word's time in the recording and its characters [start, end) in the text."""
-
-    start_s: float
-    end_s: float
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +37,6 @@ class HeadScore:
     layer: int
     head: int
     share: float
-
-
-def read_words(path: Path) -> list[TimedWord]:
-    """Words of a recording. Raises FileNotFoundError, and ValueError on anything else than they."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=list[TimedWord])
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"{path}: expected a list of words with their times: {error}") from None
 
 
 def word_of_frame(words: Sequence[TimedWord], frames: int, frame_s: float) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from engine.errors import CheckpointError
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder, Reference
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 
 # The defaults of the authors' API: what the frames of a real request are drawn with.
 _TEMPERATURE, _TOP_P, _TOP_K, _SEED = 0.8, 0.8, 30, 20260401

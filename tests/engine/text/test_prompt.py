@@ -26,7 +26,7 @@ from engine.text.prompt import (
     codes_from_bytes,
     split_turns,
 )
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")

@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from engine.text.frontend import phones
-from engine.workshop.align.heads import TimedWord
 from engine.workshop.train.corpus.teacher import Speech, Teacher
+from engine.workshop.train.corpus.timed_words import TimedWord
 from engine.workshop.train.corpus.wav import write_wav
 
 

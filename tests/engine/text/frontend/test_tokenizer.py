@@ -8,7 +8,8 @@ import pytest
 
 from engine.checkpoint.folder import Checkpoint
 from engine.errors import TextError
-from engine.text.tokenizer import TextTokenizer, load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.text.tokenizer import TextTokenizer
 from engine.worker_config import DEFAULT_CHECKPOINT, ForeignText
 
 

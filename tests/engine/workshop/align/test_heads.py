@@ -12,17 +12,16 @@ import torch
 from engine.checkpoint.folder import Checkpoint
 from engine.models.alignment import Alignment
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.workshop.align.__main__ import main
 from engine.workshop.align.heads import (
-    TimedWord,
     followed,
     looks,
-    read_words,
     score_heads,
     word_of_frame,
     word_of_token,
 )
+from engine.workshop.train.corpus.timed_words import TimedWord, read_words
 from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.networks.wave_decoder import WaveDecoder

@@ -13,7 +13,7 @@ from engine.link.client import WorkerEngine
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.worker_config import EngineConfig
 from engine.workshop.quantize.convert import convert
 from engine.workshop.quantize.plan import Plan
