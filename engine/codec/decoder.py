@@ -187,6 +187,10 @@ class StreamingDecoder:
         whole: NDArray[np.float32] = self._run(state, [0], tensor)[0]
         return whole
 
+    def check(self) -> None:
+        """Decode a frame of zeros, in no slot. Raises what the device raises where it is broken."""
+        self.decode_whole(np.zeros((1, self.config.n_codebooks), np.int64))
+
     @torch.inference_mode()
     def _run(self, state: StreamState, slots: Sequence[int], codes: Tensor) -> NDArray[np.float32]:
         pieces = []

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -29,6 +29,8 @@ from engine.plugin.startup import prepare
 from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
+
+_CLOSE_TIMEOUT_S = 5.0
 
 
 class Server:
@@ -52,11 +54,16 @@ class Server:
                 client, data = await self._socket.recv_multipart()
                 task = asyncio.create_task(self._answer(client, data))
                 self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(self._answered)
         finally:
             for task in self._tasks:
                 task.cancel()
             self._socket.close()
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a call could not be answered", exc_info=error)
 
     async def _answer(self, client: bytes, data: bytes) -> None:
         try:
@@ -139,7 +146,13 @@ def main() -> None:
         log.exception("the worker could not start")
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)
-    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(_serve(worker, endpoint))
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    try:
+        loop.run_until_complete(_serve(worker, endpoint))
+    except Exception as error:
+        log.exception("the worker ends")
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
 
 
 def _stop_at_end_of_input(stop: asyncio.Event) -> None:
@@ -154,12 +167,34 @@ async def _serve(worker: Any, endpoint: str) -> None:
         loop.add_signal_handler(number, stop.set)
     loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_input, stop)
     _report("speaking the first word")
-    await worker.start()
-    server = asyncio.create_task(Server(worker, lambda: worker.info).run(endpoint))
+    try:
+        await worker.start()
+        await serve_until(stop, Server(worker, lambda: worker.info), endpoint, worker.broken())
+    finally:
+        await asyncio.wait_for(worker.close(), _CLOSE_TIMEOUT_S)
+
+
+async def serve_until(
+    stop: asyncio.Event,
+    server: Server,
+    endpoint: str,
+    broken: Coroutine[Any, Any, BaseException],
+) -> None:
+    """Serve until `stop` is set. Raises what ends the server, EngineError when `broken` returns."""
+    serving = asyncio.create_task(server.run(endpoint))
     stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait((server, stopped), return_when=asyncio.FIRST_COMPLETED)
-    server.cancel()
-    await worker.close()
+    breaking = asyncio.create_task(broken)
+    tasks = (serving, stopped, breaking)
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        if breaking.done():
+            raise api.EngineError(f"the worker can speak no more: {breaking.result()!r}")
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 if __name__ == "__main__":

@@ -80,4 +80,4 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
         table.begin(req.kv.req_pool_idx, settings_of(params), spoken, tuple(params[_TEXT]))
         prompt = len(req.origin_input_ids)
         parts.append(window_codes(params, prompt, made, start, start + length, table.num_codebooks))
-    table.stage_prefill(np.concatenate(parts))
+    table.stage_prefill([req.rid for req in batch.reqs], np.concatenate(parts))

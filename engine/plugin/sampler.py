@@ -25,7 +25,8 @@ class DualARSampler(Sampler):
 
     # set by the model, which SGLang builds after us
     frame_step: FrameStep | StepGraphs | None = None
-    mode = DrawMode.ANY  # set by the scheduler's hook for the batch that runs
+    # set by the scheduler's hook for the batch that runs; without it, what serves every batch
+    mode = DrawMode.ANY
 
     def forward(
         self,
@@ -42,7 +43,8 @@ class DualARSampler(Sampler):
         # a graph's slots are padded to its batch, its logits and hidden states are not
         info = logits_output.customized_info
         slots = info["slots"][: logits.shape[0]]
-        ids, codes = step(logits, hidden, slots, DualARSampler.mode)
+        mode, DualARSampler.mode = DualARSampler.mode, DrawMode.ANY
+        ids, codes = step(logits, hidden, slots, mode)
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
         if info["looks"]:

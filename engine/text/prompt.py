@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checkpoint.folder import Checkpoint
-from engine.errors import PromptError
+from engine.errors import PromptError, UnspeakableError
 from engine.text.tokenizer import Span, TextTokenizer
 
 Codes = NDArray[np.uint16]
@@ -160,19 +160,22 @@ class PromptBuilder:
         Several references are several speakers; in "fish" their transcripts are tagged by index
         unless they carry a tag, and `text` names the speakers by `<|speaker:i|>`. "omni" knows
         only speaker 0 and, itself, no history: here each earlier turn has the same form as in
-        "fish". Raises PromptError and TextError.
+        "fish". Raises PromptError and TextError, UnspeakableError for `text` alone.
         """
         if layout not in ("fish", "omni"):
             raise PromptError(f"expected layout 'fish' or 'omni', got {layout!r}")
         if not text.strip():
             raise PromptError(f"expected text to speak, got {text!r}")
         assembly = _Assembly(self._tokenizer)
-        self._add_system(assembly, references, layout)
-        for index, turn in enumerate(history):
-            self._add_user(assembly, turn.text, layout)
-            assembly.scaffold(ASSISTANT)
-            assembly.frames(self._check_codes(turn.codes, f"history[{index}]"))
-            assembly.scaffold(END)
+        try:
+            self._add_system(assembly, references, layout)
+            for index, turn in enumerate(history):
+                self._add_user(assembly, turn.text, layout)
+                assembly.scaffold(ASSISTANT)
+                assembly.frames(self._check_codes(turn.codes, f"history[{index}]"))
+                assembly.scaffold(END)
+        except UnspeakableError as error:  # what has codes has been said
+            raise PromptError(f"references and history: {error}") from error
         text_span = self._add_user(assembly, text, layout)
         assembly.scaffold(ASSISTANT)
         tag = len(_OMNI_TAG) if layout == "omni" else 0

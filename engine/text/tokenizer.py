@@ -68,7 +68,10 @@ class TextTokenizer(Protocol):
         ...
 
     def encode_spans(self, text: str) -> tuple[list[int], list[Span]]:
-        """As `encode`, and for each id the characters [start, end) of `text` it stands for."""
+        """As `encode`, and for each id the characters [start, end) of `text` it stands for.
+
+        Raises UnspeakableError, which is a TextError, where nothing of the text can be said.
+        """
         ...
 
     def encode_scaffold(self, piece: str) -> tuple[int, ...]:

@@ -70,7 +70,10 @@ class DualARForSpeech(nn.Module):
         """input_ids [T], positions [T] -> restricted logits [B, S + 1], hidden states [B, dim]."""
         extend = forward_batch.forward_mode.is_extend()
         slots = forward_batch.req_pool_indices
-        codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[slots]
+        if extend:
+            codes = self.table.take_prefill(forward_batch.rids or (), input_ids.shape[0])
+        else:
+            codes = self.table.codes[slots]
         last = forward_batch.extend_seq_lens.cumsum(0) - 1 if extend else None
         # SGLang's ids of frames are hashes (engine.plugin.frame_ids): back to the vocabulary's
         frames = input_ids >= self.slow.embeddings.num_embeddings
