@@ -91,6 +91,7 @@ class RequestTable:
         self.codes = rows(num_codebooks, dtype=torch.int64)
         self.text = rows(2, dtype=torch.int64)  # [start, end) of the spoken text in the prompt
         self._prefill: tuple[Sequence[str], Tensor] | None = None
+        self._mode = DrawMode.ANY
 
     def begin(
         self,
@@ -142,6 +143,15 @@ class RequestTable:
         self.history[slots] = torch.cat((rows.history[:, 1:], columns.unsqueeze(-1)), dim=-1)
         self.step[slots] = rows.step + 1
         self.codes[slots] = codes
+
+    def stage_mode(self, mode: DrawMode) -> None:
+        """Say how much of the sampler the next step needs."""
+        self._mode = mode
+
+    def take_mode(self) -> DrawMode:
+        """What was staged for this step, once; else what serves every batch."""
+        mode, self._mode = self._mode, DrawMode.ANY
+        return mode
 
     def stage_prefill(self, requests: Sequence[str], codes: NDArray[np.int64]) -> None:
         """Hand the next extend step, of these requests, its codes: int64 [tokens, N], zero off the

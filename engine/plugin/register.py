@@ -62,6 +62,5 @@ def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None
         return
     if batch.forward_mode.is_extend():
         stage_extend(step.table, batch, CODES_KEY)
-    DualARSampler.mode = draw_mode(
-        settings_of(req.sampling_params.custom_params) for req in batch.reqs
-    )
+    settings = (settings_of(req.sampling_params.custom_params) for req in batch.reqs)
+    step.table.stage_mode(draw_mode(settings))

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import StepGraphs
-from engine.models.request_table import DrawMode
 from engine.plugin.frame_ids import frame_ids
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
@@ -25,8 +24,6 @@ class DualARSampler(Sampler):
 
     # set by the model, which SGLang builds after us
     frame_step: FrameStep | StepGraphs | None = None
-    # set by the scheduler's hook for the batch that runs; without it, what serves every batch
-    mode = DrawMode.ANY
 
     def forward(
         self,
@@ -43,8 +40,7 @@ class DualARSampler(Sampler):
         # a graph's slots are padded to its batch, its logits and hidden states are not
         info = logits_output.customized_info
         slots = info["slots"][: logits.shape[0]]
-        mode, DualARSampler.mode = DualARSampler.mode, DrawMode.ANY
-        ids, codes = step(logits, hidden, slots, mode)
+        ids, codes = step(logits, hidden, slots, step.table.take_mode())
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
         if info["looks"]:
