@@ -47,9 +47,9 @@ class Server:
         self._socket.setsockopt(zmq.LINGER, 0)
         # by default a ROUTER drops what a slow reader has not taken; admitted streams are the bound
         self._socket.setsockopt(zmq.SNDHWM, 0)
-        self._socket.bind(endpoint)
-        print(json.dumps({"ready": True}), flush=True)
         try:
+            self._socket.bind(endpoint)
+            print(json.dumps({"ready": True}), flush=True)
             while True:
                 client, data = await self._socket.recv_multipart()
                 task = asyncio.create_task(self._answer(client, data))
