@@ -24,8 +24,6 @@ from engine.codec.kernels.dense import Conv, Linear
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
 
-SNAKE_EPSILON = 1e-9
-
 
 def snake_alpha(weights: CodecWeights, name: str) -> Tensor:
     """alpha [C], kept away from zero: there, as in the limit, snake(x) is x + alpha x^2."""

@@ -18,12 +18,10 @@ from sglang.srt.runtime_context import get_server_args
 from torch import Tensor, nn
 
 from engine.models.alignment import Alignment, text_window
-from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import CudaRecorder, StepGraphs, batch_buckets
 from engine.models.request_table import RequestTable
-from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
+from engine.models.weights import build_dual_ar, load_dual_ar
 from engine.plugin.pretrained import DualARConfig
 from engine.plugin.sampler import DualARSampler
 
@@ -34,17 +32,11 @@ class DualARForSpeech(nn.Module):
     def __init__(self, config: DualARConfig, quant_config: Any = None, prefix: str = "") -> None:
         super().__init__()
         self.config = config
-        slow, fast = config.slow, config.fast
-        self.slow = SlowAR(
-            slow,
-            fast.num_codebooks,
-            fast.vocab_size,
-            (config.semantic_start_token_id, config.semantic_end_token_id),
-            config.eos_token_id,
-        )
         args = get_server_args()
         max_batch = args.max_running_requests
-        self.fast = FastAR(fast, slow.dim, max_batch)
+        model = config.language_model
+        slow, fast = model.text_config, model.audio_decoder_config
+        self.slow, self.fast = build_dual_ar(model, max_batch)
         self.paged = nn.ModuleList(
             RadixAttention(
                 slow.n_head, slow.head_dim, slow.head_dim**-0.5, slow.n_local_heads, layer_id=i
