@@ -176,7 +176,7 @@ class EngineStats:
 
     `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
     (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
-    `retractions_total`: how often a running request was put back for want of KV cache.
+    `retractions_total`: how often a running request was retracted for want of KV cache.
     """
 
     running: int

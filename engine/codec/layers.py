@@ -162,7 +162,7 @@ class UnitWeights:
 
 
 class ResidualUnit:
-    """x + conv1(snake(conv7(snake(x)))). x is given up."""
+    """x + conv1(snake(conv7(snake(x)))). x is overwritten."""
 
     def __init__(
         self, layout: StateLayout, weights: CodecWeights, prefix: str, dilation: int

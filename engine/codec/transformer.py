@@ -175,7 +175,7 @@ class WindowTransformer:
         return normed
 
     def _add_norm(self, total: Tensor, branch: Tensor) -> tuple[Tensor, Tensor]:
-        """(total + branch, the same normalised). total is given up."""
+        """(total + branch, the same normalised). total is overwritten."""
         if not dense.can_fuse(total.device):
             total = total + branch
             return total, F.rms_norm(total, (total.shape[-1],), eps=self.eps)

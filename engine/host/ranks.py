@@ -1,16 +1,16 @@
 """Which prefixes SGLang's cache keeps longest: those of the registered voices.
 
-SGLang evicts what was filed under the lower rank first, and among equals what was used least
+SGLang evicts what was cached under the lower rank first, and among equals what was used least
 recently. A rank is a maximum: a later request can raise that of what it shares, nothing lowers it.
-So a voice's prefix is pinned by one request of greater rank, the others file under the ordinary
-one. When a pinned voice is replaced or removed, its rank cannot be taken back; instead all later
-requests rank above it: a new generation begins, in which the voices that are still registered are
-pinned anew by the next request of each.
+So a voice's prefix is pinned by one request of greater rank, the others have the ordinary one. When
+a pinned voice is replaced or removed, its rank cannot be taken back; instead all later requests
+rank above it: a new generation begins, in which the voices that are still registered are pinned
+anew by the next request of each.
 """
 
 from __future__ import annotations
 
-# SGLang files a retracted request's prompt one rank above the request's own
+# SGLang caches a retracted request's prompt one rank above the request's own
 _PINNED, _GENERATION = 2, 4
 
 
@@ -29,7 +29,7 @@ class Ranks:
         self._asked.add(voice)
         return self.ordinary + _PINNED
 
-    def filed(self, voice: str, rank: int, found: bool) -> None:
+    def prefilled(self, voice: str, rank: int, found: bool) -> None:
         """A request that was given `rank` has been prefilled; `found`: the prefix was cached."""
         if rank == self.ordinary + _PINNED:
             self._pinned.add(voice)

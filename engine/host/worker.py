@@ -175,7 +175,7 @@ class SpeechWorker:
                 if references and not prefilled and step.prompt_tokens:
                     prefilled = True
                     found = step.cached_tokens >= prompt.code_spans[0][1]
-                    self._ranks.filed(request.voice, rank, found)
+                    self._ranks.prefilled(request.voice, rank, found)
                 if frames is not None:
                     yield frames
         self._count(step, stream.frames)

@@ -1,4 +1,4 @@
-"""Which text token a frame speaks: where the checkpoint's alignment heads look.
+"""Which text token a frame speaks: where the checkpoint's alignment heads attend.
 
 A checkpoint may name heads of the slow AR that follow the text (`voice_gateway.alignment_heads`).
 At the step that makes a frame, the attention of these heads alone is computed once more, over the

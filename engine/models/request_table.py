@@ -102,8 +102,8 @@ class RequestTable:
     ) -> None:
         """Take a row for a request about to prefill.
 
-        `spoken`: the semantic codes of the frames it made before a retraction, in order; `text`:
-        [start, end) of the text in its prompt. Raises IndexError on a slot outside the table.
+        `spoken`: the semantic codes of the frames it generated before a retraction, in order;
+        `text`: [start, end) of the text in its prompt. Raises IndexError on a slot outside the table.
         """
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")

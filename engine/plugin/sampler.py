@@ -16,7 +16,7 @@ from engine.plugin.frame_ids import frame_ids
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
 CODES_KEY = "codes"
 # ... and which token of the text the frame speaks, where the checkpoint names alignment heads
-LOOK_KEY = "text_token"
+TEXT_TOKEN_KEY = "text_token"
 
 
 class DualARSampler(Sampler):
@@ -43,9 +43,9 @@ class DualARSampler(Sampler):
         ids, codes = step(logits, hidden, slots, step.table.take_mode())
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
-        if info["looks"]:
-            weights = sum(info["looks"])[: logits.shape[0]]
-            logits_output.customized_info[LOOK_KEY] = weights.argmax(dim=-1).tolist()
+        if info["text_weights"]:
+            weights = sum(info["text_weights"])[: logits.shape[0]]
+            logits_output.customized_info[TEXT_TOKEN_KEY] = weights.argmax(dim=-1).tolist()
         logits_output.hidden_states = None
         spoken = frame_ids(codes, step.slow.embeddings.num_embeddings)
         return torch.where(ids == step.slow.end_id, ids, spoken).to(torch.int32)

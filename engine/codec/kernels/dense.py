@@ -95,7 +95,7 @@ class Conv:
         return y.squeeze(2).transpose(1, 2)
 
     def add_to(self, total: Tensor, x: Tensor) -> Tensor:
-        """total + conv(x), in place where the kernel can. total [B, L', out] is given up."""
+        """total + conv(x), in place where the kernel can. total [B, L', out] is overwritten."""
         if not self.packed:
             return total.add_(self(x))
         torch.ops.mkldnn._convolution_pointwise_.binary(

@@ -71,7 +71,7 @@ class DualARForSpeech(nn.Module):
         frames = input_ids >= self.slow.embeddings.num_embeddings
         input_ids = torch.where(frames, self.slow.first_id + codes[:, 0], input_ids)
 
-        looks: list[Tensor] = []
+        text_weights: list[Tensor] = []
         rows, inside = self._text_rows(slots) if self.alignment.heads else (slots, slots)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -81,7 +81,7 @@ class DualARForSpeech(nn.Module):
             if layer in self.alignment.heads:
                 keys = get_token_to_kv_pool().get_key_buffer(layer)[rows]
                 query = q if last is None else q[last]
-                looks.append(self.alignment.weights(layer, query, keys, inside))
+                text_weights.append(self.alignment.weights(layer, query, keys, inside))
             return out
 
         x = self.slow(self.slow.embed(input_ids, codes), positions, attend)
@@ -91,7 +91,7 @@ class DualARForSpeech(nn.Module):
         return LogitsProcessorOutput(
             next_token_logits=self.slow.logits(hidden).float(),
             hidden_states=hidden,
-            customized_info={"slots": slots, "looks": looks},
+            customized_info={"slots": slots, "text_weights": text_weights},
         )
 
     def _text_rows(self, slots: Tensor) -> tuple[Tensor, Tensor]:

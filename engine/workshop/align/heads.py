@@ -4,8 +4,8 @@
 
 Beside `name.wav` and `name.txt` lies `name.json`: a list of words, each
 {"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}; `start` and `end` are characters of the text.
-For each frame the text token that a head looks at most is compared with the word that sounds then.
-The best heads go into `voice_gateway.alignment_heads` of config.json.
+For each frame the text token that a head attends to most is compared with the word that sounds
+then. The best heads go into `voice_gateway.alignment_heads` of config.json.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.workshop.train.stages.finetune import load_model, pairs
 
 @dataclass(frozen=True, slots=True)
 class HeadScore:
-    """`share`: of the frames in which a word sounds, those where the head looks at that word."""
+    """`share`: of the frames in which a word sounds, those where the head attends to that word."""
 
     layer: int
     head: int
@@ -85,8 +85,8 @@ def scores(
     return found
 
 
-def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
-    """The text token that each head looks at most while it makes each frame.
+def attended(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
+    """The text token that each head attends to most while it makes each frame.
 
     codes [T, books]; int64 [layers, heads, T], counted from the start of `prompt.text_span`.
     """
@@ -125,7 +125,7 @@ def score_heads(checkpoint: Checkpoint, folder: Path) -> list[HeadScore]:
         codes = encoder.encode(*read_wav(path))
         sounding = word_of_frame(words, len(codes), frame_s)
         tokens = word_of_token(words, tokenizer.encode_spans(text)[1])
-        seen = looks(model, prompts.build(text), codes).numpy()
+        seen = attended(model, prompts.build(text), codes).numpy()
         spoken = sounding >= 0
         right += (tokens[seen] == sounding)[:, :, spoken].sum(-1)
         total += int(spoken.sum())

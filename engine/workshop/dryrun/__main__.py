@@ -129,12 +129,12 @@ def _materialise(
         def progress(what: str, done: int, total: int) -> None:
             bars.update(bar, description=what, completed=done, total=total)
 
-        made = materialise(config, folder, limit_bytes, progress)
+        model = materialise(config, folder, limit_bytes, progress)
     start = time.perf_counter()
-    frame = speak_frame(made.slow, made.fast, config)
+    frame = speak_frame(model.slow, model.fast, config)
     seconds = time.perf_counter() - start
     console.print(
-        f"{made.stored_bytes:,} bytes written and read back, {made.mapped_bytes:,} bytes of "
+        f"{model.stored_bytes:,} bytes written and read back, {model.mapped_bytes:,} bytes of "
         f"parameters on disk; a prompt and a frame in {seconds:.1f} s: token {frame.token_id}, "
         f"codes {frame.codes}"
     )

@@ -56,13 +56,13 @@ def speak_sequences(loop: PlainLoop, checkpoint: Checkpoint, frames: int) -> lis
     sequences = []
     for index, text in enumerate(TEXTS):
         prompt = builder.build(text, references).matrix()
-        made = [
+        generated = [
             np.concatenate(([token], codes))
             for token, codes in loop.generate(prompt, settings, frames)
         ]
-        if not made:
+        if not generated:
             raise CheckpointError(f"expected the reference to say {text!r}, got no frame")
-        said = np.stack(made, axis=1)
+        said = np.stack(generated, axis=1)
         name = "own voice" if not references else f"cloned {index}"
         sequences.append(Sequence(name, np.concatenate((prompt, said), axis=1), prompt.shape[1]))
         if not references:

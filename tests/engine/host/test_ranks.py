@@ -15,10 +15,10 @@ def test_the_first_request_pins_and_the_others_are_ordinary() -> None:
     assert not ranks.is_pinned("ann")
     rank = ranks.ask("ann")
     assert rank > ranks.ordinary
-    ranks.filed("ann", rank, found=False)
+    ranks.prefilled("ann", rank, found=False)
     assert ranks.is_pinned("ann")
     assert ranks.ask("ann") == ranks.ordinary
-    ranks.filed("ann", ranks.ordinary, found=True)
+    ranks.prefilled("ann", ranks.ordinary, found=True)
     assert ranks.is_pinned("ann")
 
 
@@ -31,8 +31,8 @@ def test_a_request_that_never_came_so_far_pins_nothing() -> None:
 
 def test_a_prefix_that_was_evicted_and_computed_again_is_pinned_again() -> None:
     ranks = Ranks()
-    ranks.filed("ann", ranks.ask("ann"), found=False)
-    ranks.filed("ann", ranks.ask("ann"), found=False)
+    ranks.prefilled("ann", ranks.ask("ann"), found=False)
+    ranks.prefilled("ann", ranks.ask("ann"), found=False)
     assert not ranks.is_pinned("ann")
     assert ranks.ask("ann") > ranks.ordinary
 
@@ -40,7 +40,7 @@ def test_a_prefix_that_was_evicted_and_computed_again_is_pinned_again() -> None:
 def test_a_retracted_voice_ranks_below_all_that_comes() -> None:
     ranks = Ranks()
     old = ranks.ask("ann")
-    ranks.filed("ann", old, found=False)
+    ranks.prefilled("ann", old, found=False)
     ranks.retract("ann")
     assert old < ranks.ordinary < ranks.ask("ann")
 
@@ -49,21 +49,21 @@ def test_a_request_on_its_way_does_not_pin_what_was_retracted_meanwhile() -> Non
     ranks = Ranks()
     old = ranks.ask("ann")
     ranks.retract("ann")
-    ranks.filed("ann", old, found=False)
+    ranks.prefilled("ann", old, found=False)
     assert not ranks.is_pinned("ann")
     assert old < ranks.ordinary
 
 
 def test_a_voice_that_never_spoke_costs_the_others_nothing() -> None:
     ranks = Ranks()
-    ranks.filed("ann", ranks.ask("ann"), found=False)
+    ranks.prefilled("ann", ranks.ask("ann"), found=False)
     ranks.retract("bob")
     assert ranks.is_pinned("ann")
 
 
 @dataclass
 class Cache:
-    """What each prefix is filed under: the greatest rank that any request of it had."""
+    """What each prefix is cached under: the greatest rank that any request of it had."""
 
     filed: dict[tuple[str, int], int] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Cache:
         rank = ranks.ask(voice)
         found = (voice, version) in self.filed
         self.filed[voice, version] = max(rank, self.filed.get((voice, version), rank))
-        ranks.filed(voice, rank, found)
+        ranks.prefilled(voice, rank, found)
 
 
 @given(

@@ -51,7 +51,7 @@ def make_recordings(folder: Path, texts: Sequence[str], rate_hz: int, seed: int 
     """Record the texts that are written word by word as they are spoken, one sentence each."""
     folder.mkdir(parents=True, exist_ok=True)
     teacher = Teacher(rate_hz)
-    made = []
+    paths = []
     for index, text in enumerate(texts):
         sentences = teacher.phonemes(text)
         if len(sentences) != 1:
@@ -64,5 +64,5 @@ def make_recordings(folder: Path, texts: Sequence[str], rate_hz: int, seed: int 
         write_wav(path, speech.samples, rate_hz)
         path.with_suffix(".txt").write_text(text, "utf-8")
         path.with_suffix(".json").write_bytes(msgspec.json.encode(words))
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths
