@@ -44,8 +44,8 @@ class EngineUnavailableError(EngineError):
 class EngineInfo:
     """What the loaded checkpoint is and what the worker can hold.
 
-    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else it is
-    an InvalidRequestError like any text without words.
+    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else, like
+    any text in which the checkpoint finds nothing to say, it is over at once, with no frames.
     """
 
     checkpoint: str

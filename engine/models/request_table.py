@@ -103,7 +103,8 @@ class RequestTable:
         """Take a row for a request about to prefill.
 
         `spoken`: the semantic codes of the frames it generated before a retraction, in order;
-        `text`: [start, end) of the text in its prompt. Raises IndexError on a slot outside the table.
+        `text`: [start, end) of the text in its prompt. Raises IndexError on a slot outside the
+        table.
         """
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")
