@@ -40,7 +40,7 @@ from benchmarks.extra import need
 from benchmarks.report import Spread, finish, say
 from clients.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.judging.evaluate import all_sentences
 from gateway.config import Config
 from gateway.server.serving import running

@@ -24,7 +24,7 @@ from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
 from clients.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.judging.evaluate import all_sentences
 from engine.workshop.train.judging.judge import Judge, Verdict, summary

@@ -44,8 +44,8 @@ class EngineUnavailableError(EngineError):
 class EngineInfo:
     """What the loaded checkpoint is and what the worker can hold.
 
-    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else it is
-    an InvalidRequestError like any text without words.
+    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else, like
+    any text in which the checkpoint finds nothing to say, it is over at once, with no frames.
     """
 
     checkpoint: str
@@ -176,7 +176,7 @@ class EngineStats:
 
     `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
     (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
-    `retractions_total`: how often a running request was put back for want of KV cache.
+    `retractions_total`: how often a running request was retracted for want of KV cache.
     """
 
     running: int

@@ -20,7 +20,7 @@ import zmq.asyncio
 
 from engine import api
 from engine.link import wire
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 _STOP_TIMEOUT_S = 10.0
 _ERRORS: dict[str, type[api.EngineError]] = {
@@ -219,25 +219,7 @@ class WorkerEngine:
 
 
 def _command(config: EngineConfig, endpoint: str) -> list[str]:
-    options = {
-        "--checkpoint": config.checkpoint,
-        "--endpoint": endpoint,
-        "--device": config.device,
-        "--dtype": config.dtype,
-        "--max-streams": config.max_streams,
-        "--max-waiting": config.max_waiting,
-        "--kv-tokens": config.kv_tokens,
-        "--voices": config.voices,
-        "--threads": config.threads,
-        "--style": config.style,
-        "--attention": config.attention,
-        "--foreign-text": config.foreign_text,
-    }
-    given = [(name, str(value)) for name, value in options.items() if value is not None]
-    switches = [] if config.paced else ["--no-paced"]
-    switches += [] if config.graphs else ["--no-graphs"]
-    pairs = itertools.chain.from_iterable(given)
-    return [sys.executable, "-m", "engine.link.server", *pairs, *switches]
+    return [sys.executable, "-m", "engine.link.server", endpoint, config.to_json()]
 
 
 async def _end(process: Process, timeout_s: float) -> None:

@@ -12,7 +12,7 @@ import ctypes
 import os
 from multiprocessing import forkserver, set_forkserver_preload
 
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 _PRELOAD = [
     "sglang.srt.managers.scheduler",

@@ -12,7 +12,7 @@ import pytest
 
 from engine import api
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 
 async def test_a_bad_checkpoint_is_named_and_nothing_stays(tmp_path: Path) -> None:

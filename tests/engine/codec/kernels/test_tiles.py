@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.codec import tiles
+from engine.codec.kernels import tiles
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from engine.api import InvalidRequestError, Sampling
-from engine.checkpoint.model_config import SamplingDefaults
+from engine.checkpoint.config_json import SamplingDefaults
 from engine.models.request_table import RowSettings
 from engine.models.sampling import MAX_TOP_K, OMNI_TOP_K, STYLES, Style
 

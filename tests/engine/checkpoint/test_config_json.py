@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine.checkpoint.model_config import LanguageModelConfig, SamplingDefaults, parse_config
+from engine.checkpoint.config_json import LanguageModelConfig, SamplingDefaults, parse_config
 from engine.errors import CheckpointError
 
 CONFIG = Path(__file__).parents[2] / "golden" / "s2-pro-tiny" / "config.json"

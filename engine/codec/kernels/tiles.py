@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import float32, int64, void
 
-from engine.codec.fused import plus_sine_squared
+from engine.codec.kernels.fused import plus_sine_squared
 from engine.compiled import EXACT, Floats, compiled
 
 TILE_STEPS = 128  # at most, in a tile

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec import fused
+from engine.codec.kernels import fused
 
 # Up to this many weights, a compiled loop beats oneDNN, whose calls take 10 us before they start.
 FUSE_LINEAR_UP_TO = 1 << 16
@@ -27,7 +27,7 @@ HINT_STEPS = 64
 
 
 def can_fuse(device: torch.device) -> bool:
-    """Whether the small operations between products run as compiled loops (engine.codec.fused)."""
+    """Whether the small operations between products run as compiled loops (`fused`)."""
     return device.type == "cpu"
 
 
@@ -95,7 +95,7 @@ class Conv:
         return y.squeeze(2).transpose(1, 2)
 
     def add_to(self, total: Tensor, x: Tensor) -> Tensor:
-        """total + conv(x), in place where the kernel can. total [B, L', out] is given up."""
+        """total + conv(x), in place where the kernel can. total [B, L', out] is overwritten."""
         if not self.packed:
             return total.add_(self(x))
         torch.ops.mkldnn._convolution_pointwise_.binary(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.api import InvalidRequestError, Sampling
-from engine.checkpoint.model_config import SamplingDefaults
-from engine.host.row_settings import frame_cap, row_settings
+from engine.checkpoint.config_json import SamplingDefaults
+from engine.host.sampling_defaults import frame_cap, row_settings
 
 NONE = SamplingDefaults()
 

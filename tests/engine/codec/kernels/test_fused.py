@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from engine.codec import fused
+from engine.codec.kernels import fused
 
 Floats = NDArray[np.float32]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codec.config import CONFIG_FILE, CodecConfig
+from engine.codec.sizes import CONFIG_FILE, CodecConfig
 from engine.errors import CheckpointError
 from tests.golden_data import TINY
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from transformers import PretrainedConfig
 
-from engine.checkpoint.model_config import FastConfig, SlowConfig
+from engine.checkpoint.config_json import FastConfig, LanguageModelConfig, SlowConfig
 from engine.plugin.frame_ids import ID_LIMIT
 
-MODEL_TYPE = "fish_qwen3_omni"
-ARCHITECTURE = "DualARForSpeech"
+MODEL_TYPE: Final = "fish_qwen3_omni"
 
 
 class DualARConfig(PretrainedConfig):
@@ -40,11 +39,15 @@ class DualARConfig(PretrainedConfig):
         super().__init__(**kwargs)
 
     @property
-    def slow(self) -> SlowConfig:
-        """The slow AR's sizes."""
-        return msgspec.convert(self.slow_config, SlowConfig)
-
-    @property
-    def fast(self) -> FastConfig:
-        """The fast AR's sizes."""
-        return msgspec.convert(self.fast_config, FastConfig)
+    def language_model(self) -> LanguageModelConfig:
+        """The same as the rest of the engine sees it."""
+        return LanguageModelConfig(
+            model_type=MODEL_TYPE,
+            text_config=msgspec.convert(self.slow_config, SlowConfig),
+            audio_decoder_config=msgspec.convert(self.fast_config, FastConfig),
+            eos_token_id=self.eos_token_id,
+            pad_token_id=self.pad_token_id,
+            audio_pad_token_id=self.audio_pad_token_id,
+            semantic_start_token_id=self.semantic_start_token_id,
+            semantic_end_token_id=self.semantic_end_token_id,
+        )

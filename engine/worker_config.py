@@ -1,13 +1,15 @@
-"""What an engine worker is told at start, checked once, here."""
+"""What an engine worker is told at start, checked once, here, and spelt as one JSON object."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 # what speaks when nobody names a checkpoint
-DEFAULT_CHECKPOINT = Path(__file__).parents[1] / "checkpoints" / "built-in"
+DEFAULT_CHECKPOINT = Path(__file__).parent / "checkpoints" / "built-in"
 
 Style = Literal["fish", "omni"]
 ForeignText = Literal["transliterate", "refuse"]
@@ -63,3 +65,27 @@ class EngineConfig:
         ):
             if number is not None and number < least:
                 raise ValueError(f"{name}: expected at least {least}, got {number}")
+
+    def to_json(self) -> str:
+        """One line of JSON; `from_json` reads it. What has its default is left out."""
+        default = EngineConfig()
+        given = {name: getattr(self, name) for name in self.__slots__}
+        differing = {
+            name: value for name, value in given.items() if value != getattr(default, name)
+        }
+        return msgspec.json.encode(differing, enc_hook=str).decode()  # str: paths
+
+    @classmethod
+    def from_json(cls, text: str) -> EngineConfig:
+        """Raises ValueError on unknown or wrong settings, and on anything else than an object."""
+        raw = msgspec.json.decode(text, type=dict[str, Any])
+        known = cls.__slots__
+        if unknown := sorted(raw.keys() - set(known)):
+            raise ValueError(f"expected settings among {', '.join(known)}, got {unknown}")
+        return msgspec.convert(raw, cls, dec_hook=_to_path)
+
+
+def _to_path(kind: type, value: object) -> object:
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise ValueError(f"expected a path, got {value!r}")
