@@ -27,7 +27,7 @@ from typer.main import get_command
 
 import gateway.types as nouns
 from engine.fake import FakeEngine
-from engine.link.config import DEFAULT_CHECKPOINT
+from engine.worker_config import DEFAULT_CHECKPOINT
 from gateway.__main__ import app as gateway_app
 from gateway.config import CLIENT_VARIABLES, ENV_PREFIX, Config
 from gateway.dialects import openai
