@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.exceptions import InvalidState
-from websockets.frames import Opcode
+from websockets.frames import CloseCode, Opcode
 
 HANG_UP = "hang_up"
 SEND_ALL = "send_all"
@@ -88,6 +88,15 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.close()
         self.loop.call_later(LINGER_S, self.transport.abort)
 
+    def send_receive_event_to_app(self) -> None:
+        """A whole message; one that is not UTF-8 is its sender's mistake, and no error of ours."""
+        if self.curr_msg_data_type == "text" and not (self.close_sent or _is_text(self.frames)):
+            self.frames = []
+            self.conn.send_close(CloseCode.INVALID_DATA)
+            self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
+
     def handle_ping(self) -> None:
         """Answer; a client that does not read gets the newest answer only, once it reads again.
 
@@ -115,6 +124,14 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             super().keepalive_timeout()
         elif self.ping_timeout is not None:
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
+
+
+def _is_text(frames: Sequence[bytes]) -> bool:
+    try:
+        b"".join(frames).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class RequestProtocol(H11Protocol):
