@@ -19,6 +19,7 @@ import zmq
 import zmq.asyncio
 
 from engine import api
+from engine.caches import worker_environment
 from engine.link import wire
 from engine.worker_config import EngineConfig
 
@@ -57,7 +58,11 @@ class WorkerEngine:
         self._directory = tempfile.mkdtemp(prefix="voice-gateway-")
         endpoint = f"ipc://{self._directory}/worker"
         self._process = await asyncio.create_subprocess_exec(
-            *_command(self._config, endpoint), stdin=PIPE, stdout=PIPE, start_new_session=True
+            *_command(self._config, endpoint),
+            stdin=PIPE,
+            stdout=PIPE,
+            start_new_session=True,
+            env=worker_environment(os.environ),
         )
         try:
             await self._until_ready(self._process)

@@ -14,12 +14,20 @@ import multiprocessing
 from typing import Any
 
 from sglang.srt.entrypoints.engine import Engine
+from sglang.srt.managers.scheduler import run_scheduler_process
 
 from engine.plugin.startup import scheduler_is_forked
 
 
+def _run_scheduler(*args: Any, **kwargs: Any) -> None:
+    gc.enable()  # a fork inherits that our own start does without
+    run_scheduler_process(*args, **kwargs)
+
+
 class TokensOnlyEngine(Engine):
     """Starts the scheduler, by a fork where that is safe, and no detokenizer."""
+
+    run_scheduler_process_func = staticmethod(_run_scheduler)
 
     @classmethod
     def _launch_scheduler_processes(cls, *args: Any, **kwargs: Any) -> Any:
