@@ -15,7 +15,12 @@ from pathlib import Path
 
 from engine.caches import kernels_mark
 
-_MODULES = ("engine.compiled", "engine.codec.fused", "engine.codec.tiles", "engine.models.cpu_kernels")
+_MODULES = (
+    "engine.compiled",
+    "engine.codec.fused",
+    "engine.codec.tiles",
+    "engine.models.cpu_kernels",
+)
 
 
 def compile_ahead() -> subprocess.Popen[bytes] | None:
