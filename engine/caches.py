@@ -29,12 +29,15 @@ def cache_folder(environ: Mapping[str, str]) -> Path:
     return base / "voice-gateway"
 
 
-def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a worker: what it compiles is kept, here or where the user says."""
+def worker_environment(environ: Mapping[str, str], witness: str = _WITNESS) -> dict[str, str]:
+    """The environment for a worker: what it compiles is kept, here or where the user says.
+
+    `witness`: the package that is looked at, to see whether Python keeps bytecode by itself.
+    """
     given = dict(environ)
     folder = cache_folder(environ)
     given.setdefault("NUMBA_CACHE_DIR", str(folder / "numba"))
-    if "PYTHONPYCACHEPREFIX" not in given and not _bytecode_is_kept(_WITNESS):
+    if "PYTHONPYCACHEPREFIX" not in given and not _bytecode_is_kept(witness):
         given["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
         given.pop("PYTHONDONTWRITEBYTECODE", None)
     return given
