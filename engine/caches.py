@@ -59,8 +59,7 @@ def kernels_mark(folder: Path, sources: Iterable[Path]) -> Path:
     A hint only: if it is wrong, whoever needs a kernel compiles it. numba has its own check.
     """
     key = hashlib.sha256()
-    for part in (sys.version, platform.machine(), platform.release()):
-        key.update(part.encode())
+    key.update(f"{sys.version} {platform.machine()}\n".encode())
     for source in sorted(sources):
         status = source.stat()
         key.update(f"{source} {status.st_mtime_ns} {status.st_size}\n".encode())

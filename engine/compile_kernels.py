@@ -6,6 +6,7 @@ there is a second core. Later starts find the mark, and begin no process.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -49,8 +50,9 @@ def main() -> None:
         importlib.import_module(name)
     mark = _mark()
     if mark is not None:
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        with contextlib.suppress(OSError):  # a folder that is not ours to write: nothing was kept
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
 
 
 if __name__ == "__main__":

@@ -203,11 +203,15 @@ class Service:
             self.metrics.ready.set(1)
 
     def _engine_lost(self, reason: str) -> None:
+        if self.stage is Stage.STOPPED:
+            return
         self.stage = Stage.RESTARTING
         self.metrics.ready.set(0)
         self.metrics.engine_losses_total.inc()
 
     def _engine_back(self, info: EngineInfo) -> None:
+        if self.stage is Stage.STOPPED:
+            return
         self._info = info
         self.stage = Stage.READY
         self.metrics.ready.set(1)
