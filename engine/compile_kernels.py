@@ -18,8 +18,8 @@ from engine.caches import kernels_mark
 
 _MODULES = (
     "engine.compiled",
-    "engine.codec.fused",
-    "engine.codec.tiles",
+    "engine.codec.kernels.fused",
+    "engine.codec.kernels.tiles",
     "engine.models.cpu_kernels",
 )
 

@@ -25,7 +25,8 @@ import zmq.asyncio
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.link import wire
-from engine.plugin.startup import load_libraries, prepare, without_collections
+from engine.plugin.libraries import load_libraries
+from engine.plugin.startup import prepare, without_collections
 from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")

@@ -10,12 +10,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import importlib
 import os
-import sys
 from collections.abc import Iterator
 
-from engine.compile_kernels import compile_ahead
 from engine.worker_config import EngineConfig
 
 _forked = False
@@ -40,20 +37,6 @@ def prepare(config: EngineConfig) -> None:
     os.environ["OMP_NUM_THREADS"] = str(config.threads)
     global _forked
     _forked = True
-
-
-def load_libraries(config: EngineConfig) -> None:
-    """Import torch, SGLang and the plugin after `prepare`; on a first start, compile kernels too.
-
-    `sklearn`, where it is installed at all, is hidden from transformers, which would import it and
-    scipy's statistics for a way of generating that is not ours.
-    """
-    compiling = None if uses_cuda(config) else compile_ahead()
-    sys.modules.setdefault("sklearn", None)  # type: ignore[arg-type]
-    importlib.import_module("engine.plugin.tokens_only")
-    if compiling is not None:
-        compiling.wait()
-    importlib.import_module("engine.plugin.entry.dual_ar")
 
 
 @contextlib.contextmanager
