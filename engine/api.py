@@ -208,7 +208,14 @@ class SpeechEngine(Protocol):
         ...
 
     async def close(self) -> None:
-        """End every process that this engine started. Idempotent."""
+        """End every process that this engine started. Idempotent; `start` may follow."""
+        ...
+
+    async def lost(self) -> str:
+        """Wait until a started engine can speak no more, for another reason than `close`: why.
+
+        Its requests have failed by then. `close` and `start` bring it back.
+        """
         ...
 
     def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:

@@ -25,7 +25,8 @@ import zmq.asyncio
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.link import wire
-from engine.plugin.startup import prepare
+from engine.plugin.libraries import load_libraries
+from engine.plugin.startup import prepare, without_collections
 from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
@@ -135,13 +136,8 @@ def main() -> None:
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
     try:
         endpoint, config = _arguments(sys.argv[1:])
-        _report("checking the checkpoint")
-        Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
-        _report("importing torch and SGLang")
-        prepare(config)
-        from engine.host.worker import SpeechWorker
-
-        worker = SpeechWorker(config, _report)
+        with without_collections():
+            worker = _load(config)
     except Exception as error:
         log.exception("the worker could not start")
         print(json.dumps({"error": str(error)}), flush=True)
@@ -153,6 +149,17 @@ def main() -> None:
         log.exception("the worker ends")
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)
+
+
+def _load(config: EngineConfig) -> Any:
+    _report("checking the checkpoint")
+    Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
+    _report("importing torch and SGLang")
+    prepare(config)
+    load_libraries(config)
+    from engine.host.worker import SpeechWorker
+
+    return SpeechWorker(config, _report)
 
 
 def _stop_at_end_of_input(stop: asyncio.Event) -> None:

@@ -168,6 +168,8 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
         "max_running_requests": config.max_streams,
         "context_length": checkpoint.config.text_config.max_seq_len,
         "json_model_override_args": json.dumps({"architectures": ["DualARForSpeech"]}),
+        # else the scheduler polls: a whole core, for ever
+        "sleep_on_idle": True,
         "log_level": "error",
     }
     if kv_tokens is not None:
