@@ -11,7 +11,6 @@ import re
 import numpy as np
 import soxr
 from numpy.typing import NDArray
-from pocketsphinx import Decoder
 
 RATE_HZ = 16_000
 _FRAME_MS = 10.0
@@ -21,6 +20,8 @@ class AcousticAligner:
     """Forced alignment with PocketSphinx's English model."""
 
     def __init__(self) -> None:
+        from pocketsphinx import Decoder
+
         self._decoder = Decoder(samprate=RATE_HZ, loglevel="FATAL")
 
     def align(

@@ -36,10 +36,11 @@ from websockets.asyncio.client import connect as open_websocket
 from benchmarks.acoustic import AcousticAligner
 from benchmarks.barge_in_client import Spoken, listen, listen_for, say_to
 from benchmarks.checkpoints import TINY
+from benchmarks.extra import need
 from benchmarks.report import Spread, finish, say
 from clients.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.judging.evaluate import all_sentences
 from gateway.config import Config
 from gateway.server.serving import running
@@ -224,6 +225,8 @@ async def main() -> None:
     parser.add_argument("--checkpoint", type=Path, default=DEFAULT_CHECKPOINT)
     checkpoint = parser.parse_args().checkpoint
     speaks = checkpoint.resolve() != TINY.resolve()  # whose sound is noise
+    if speaks:
+        need("train", "pocketsphinx")
     aligner = AcousticAligner() if speaks else None
     sentences = all_sentences()[:SENTENCES] if speaks else []
     chance = random.Random(1)

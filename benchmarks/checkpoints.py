@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 
 TINY = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
 

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from benchmarks.checkpoints import TINY
 from benchmarks.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
 from benchmarks.report import Spread, finish, say
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import CodecWeights, expected_tensors, load_codec
 
 FRAMES = FIRST_FRAMES + 3 * NEXT_FRAMES

@@ -37,7 +37,7 @@ from benchmarks.checkpoints import TINY, grown, with_voices
 from benchmarks.report import Spread, finish, say
 from engine import api
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 GAP_LIMIT_MS = 100.0
 PCM_BYTES = 4  # of a sample

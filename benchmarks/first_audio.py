@@ -16,7 +16,7 @@ import time
 from benchmarks.report import Spread, finish, say, tree_memory_mib
 from clients.python import connect
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 from gateway.config import Config
 from gateway.server.serving import running
 

@@ -17,8 +17,8 @@ import torch
 from safetensors import safe_open
 
 from benchmarks.checkpoints import TINY, add_voices
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
-from engine.codec.config import CodecConfig
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
+from engine.codec.sizes import CodecConfig
 from engine.workshop.dryrun.layout import codec_layout, lm_layout
 from engine.workshop.dryrun.materialise import write_shards
 from engine.workshop.dryrun.published import CONFIG_PATH

@@ -38,7 +38,7 @@ from gateway.dialects.native.encode import HEADER, KIND_AUDIO, VERSION
 from gateway.server.serving import running
 from gateway.server.transport import RequestProtocol, StreamProtocol, listen
 from gateway.types import Audio, AudioFormat, ContextSettings
-from gateway.utterance.pacing import group_packets
+from gateway.utterance.egress import group_packets
 
 LEAD_MS = 1500
 GROUP = group_packets(ContextSettings(lead_ms=LEAD_MS))  # the gateway's schedule

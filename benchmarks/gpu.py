@@ -40,9 +40,9 @@ from benchmarks.gpu_measures import (
     measure,
 )
 from benchmarks.report import finish, say
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.workshop.dryrun.gpus import GPUS, Gpu, find_gpu
 from engine.workshop.dryrun.published import s2_pro
 

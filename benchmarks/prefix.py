@@ -26,9 +26,9 @@ from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.host.voices import VoiceStore
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.worker_config import EngineConfig
 
 VOICES, SECONDS, REQUESTS, FRAMES = 5, 10.0, 100, 12
 COLD_VOICES = 10  # more, for the time without a cache

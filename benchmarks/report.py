@@ -46,14 +46,17 @@ def machine() -> str:
 
 
 def tree_memory_mib(pid: int) -> dict[str, int]:
-    """Unique set size of a process and all its descendants, by name, in MiB."""
+    """Memory of a process and all its descendants, by name, in MiB.
+
+    Proportional set size: the scheduler is forked from the worker, and what they share counts once.
+    """
     root = psutil.Process(pid)
     sizes: dict[str, int] = {}
     for process in (root, *root.children(recursive=True)):
         name = process.name()
         while name in sizes:
             name += "'"
-        sizes[name] = round(process.memory_full_info().uss / 2**20)
+        sizes[name] = round(process.memory_full_info().pss / 2**20)
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""The segmenter against sentence segmentation libraries, on the table of cases, whole and streamed.
+"""The segmenter against sentence segmentation libraries, and how long it holds up the event loop.
 
     uv run --with pysbd==0.3.4 --with sentencex==1.0.32 --with sentencesplit==0.1.0 \
         --with yasbd-lib==1.0.4 --with blingfire==0.1.8 --with stream2sentence==1.1.0 \
@@ -7,9 +7,11 @@
 Every row goes in whole, then character by character. A library with a streaming mode is used
 through it; the others as voice agents use them: after each character the buffer is segmented
 again and all but the last sentence is given out. A cut is counted by the non-space characters
-before it. Libraries that are not installed are left out. The last line is one JSON object:
-`rows`; `segmenters`: per name `right_whole`, `right_streamed` (share of rows), `wrong_cuts`,
-`missed_cuts` (streamed), `us_per_char` (streamed); `ours_minus_best` (share of rows, streamed).
+before it. Libraries that are not installed are left out. Then sessions are given 19,000 characters
+in one message, of several kinds, and the longest turn of the loop is measured, in CPU time. The
+last line is one JSON object: `rows`; `segmenters`: per name `right_whole`, `right_streamed` (share
+of rows), `wrong_cuts`, `missed_cuts` (streamed), `us_per_char` (streamed); `ours_minus_best` (share
+of rows, streamed); `longest_turn_ms`: per kind of text, the least of three runs.
 """
 
 from __future__ import annotations
@@ -23,7 +25,18 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from gateway.audio import make_chain
+from gateway.session.session import Session
 from gateway.text.segment import Segmenter, SegmentPolicy
+from gateway.types import (
+    AudioChain,
+    AudioFormat,
+    Configure,
+    EngineFacts,
+    Limits,
+    SettingsPatch,
+    Text,
+)
 from tests.gateway.text.segment_cases import CASES
 
 OURS = "voice-gateway"
@@ -163,6 +176,46 @@ def measure(make: Callable[[str], Run]) -> dict[str, float]:
     }
 
 
+MESSAGE_CHARS = 19_000
+LONG_TEXTS = {
+    "prose": "The next train leaves at nine. We should go now, shouldn't we? ",
+    "abbreviations": "Dr. A. ",
+    "lines": "a\n",
+    "markdown": "**Bold** [a](http://x.y/z) `c`\n- an item\n",
+    "numbers": "12 3/4 $5 2020-01-02 ",
+    "no spaces": "x",
+    "Chinese": "今天天气很好，我们去公园吧。",
+}
+
+
+def longest_turn_ms(unit: str) -> float:
+    """The longest turn, when one message brings as much as may wait to be spoken."""
+    text = (unit * MESSAGE_CHARS)[:MESSAGE_CHARS]
+    settings = SettingsPatch(normalize=True, pronunciations={"train": "trayne"})
+
+    def run() -> float:
+        session = Session("s", EngineFacts(), Limits(), make_chain_for, 0.0)
+        session.receive((Configure("c", settings),), 0.0)
+        session.effects()
+        longest_s = _timed(lambda: session.receive((Text("c", text),), 0.0))
+        while (due_ms := session.next_deadline_ms()) is not None and due_ms <= 0.0:
+            longest_s = max(longest_s, _timed(lambda: session.tick(0.0)))
+            session.effects()
+        return 1000.0 * longest_s
+
+    return min(run() for _ in range(3))
+
+
+def make_chain_for(audio_format: AudioFormat, speed: float) -> AudioChain:
+    return make_chain(audio_format, EngineFacts().sample_rate_hz, speed)
+
+
+def _timed(turn: Callable[[], object]) -> float:
+    started_s = time.thread_time()
+    turn()
+    return time.thread_time() - started_s
+
+
 def main() -> None:
     """Print a table, then one JSON line."""
     warnings.simplefilter("ignore")
@@ -174,11 +227,14 @@ def main() -> None:
             print(f"{library.__name__}: not installed, left out", file=sys.stderr)
     for name, result in results.items():
         print(f"{name:16}", " ".join(f"{key}={value}" for key, value in result.items()))
+    turns = {name: round(longest_turn_ms(unit), 2) for name, unit in LONG_TEXTS.items()}
+    print("longest turn of the loop, ms:", " ".join(f"{k}={v}" for k, v in turns.items()))
     others = [result["right_streamed"] for name, result in results.items() if name != OURS]
     report = {
         "rows": sum(map(len, CASES.values())),
         "segmenters": results,
         "ours_minus_best": round(results[OURS]["right_streamed"] - max(others, default=0.0), 3),
+        "longest_turn_ms": turns,
     }
     print(json.dumps(report))
 

@@ -27,11 +27,11 @@ from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.weights import load_codec
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.worker_config import EngineConfig
 
 CHECKPOINT = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
 STREAMS = (1, 4, 8, 16)

@@ -23,14 +23,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.acoustic import AcousticAligner
+from benchmarks.extra import need
 from benchmarks.report import finish, say
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
-from engine.link.config import DEFAULT_CHECKPOINT
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
-from engine.workshop.align.heads import TimedWord, followed, read_words
+from engine.text.registry import load_tokenizer
+from engine.worker_config import DEFAULT_CHECKPOINT
+from engine.workshop.align.heads import followed
 from engine.workshop.train.corpus.recordings import make_recordings
+from engine.workshop.train.corpus.timed_words import TimedWord, read_words
 from engine.workshop.train.corpus.wav import read_wav
 from engine.workshop.train.judging.evaluate import all_sentences
 from engine.workshop.train.stages.finetune import load_model
@@ -81,7 +83,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--checkpoint", type=Path, default=DEFAULT_CHECKPOINT)
-    checkpoint = Checkpoint.open(parser.parse_args().checkpoint)
+    arguments = parser.parse_args()
+    need("train", "pocketsphinx", "hibari", "onnx", "onnxruntime")
+    checkpoint = Checkpoint.open(arguments.checkpoint)
     aligners = Aligners(checkpoint)
     ways = {
         "heads": aligners.heads,

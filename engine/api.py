@@ -42,7 +42,11 @@ class EngineUnavailableError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What the loaded checkpoint is and what the worker can hold."""
+    """What the loaded checkpoint is and what the worker can hold.
+
+    `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else, like
+    any text in which the checkpoint finds nothing to say, it is over at once, with no frames.
+    """
 
     checkpoint: str
     sample_rate_hz: int
@@ -52,6 +56,7 @@ class EngineInfo:
     max_frames: int
     voices: tuple[str, ...]
     wants_words: bool = False  # reads figures and short forms best as words
+    speaks_tags: bool = True
 
     @property
     def frame_ms(self) -> float:
@@ -172,7 +177,7 @@ class EngineStats:
 
     `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
     (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
-    `retractions_total`: how often a running request was put back for want of KV cache.
+    `retractions_total`: how often a running request was retracted for want of KV cache.
     """
 
     running: int
@@ -204,7 +209,14 @@ class SpeechEngine(Protocol):
         ...
 
     async def close(self) -> None:
-        """End every process that this engine started. Idempotent."""
+        """End every process that this engine started. Idempotent; `start` may follow."""
+        ...
+
+    async def lost(self) -> str:
+        """Wait until a started engine can speak no more, for another reason than `close`: why.
+
+        Its requests have failed by then. `close` and `start` bring it back.
+        """
         ...
 
     def speak(self, request: SpeechRequest) -> AsyncIterator[SpeechEvent]:

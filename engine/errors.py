@@ -13,7 +13,11 @@ class CheckpointError(ValueError):
 
 
 class TextError(ValueError):
-    """A text cannot be encoded (it holds characters that no UTF-8 text can hold)."""
+    """A text cannot be encoded: it holds what no UTF-8 text can hold, or what may not be read."""
+
+
+class UnspeakableError(TextError):
+    """A text holds nothing that this checkpoint can say: a lone tag, marks, an emoji."""
 
 
 class PromptError(ValueError):

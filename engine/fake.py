@@ -67,6 +67,7 @@ class _Stream:
     frames: int = 0
     aborted: bool = False
     holds_slot: bool = False
+    dead: bool = False  # the engine was closed, or lost, under it
 
 
 @dataclass
@@ -101,6 +102,8 @@ class FakeEngine:
         self._waiting = 0
         self._freed = asyncio.Condition()
         self._up = False
+        self._loss: str | None = None
+        self._lost = asyncio.Event()
         self._frames_total = 0
         self._prompt_tokens_total = 0
         self._cached_tokens_total = 0
@@ -109,6 +112,8 @@ class FakeEngine:
     async def start(self) -> EngineInfo:
         """Bring it up."""
         self._up = True
+        self._loss = None
+        self._lost.clear()
         return self.info
 
     @property
@@ -127,8 +132,22 @@ class FakeEngine:
     async def close(self) -> None:
         """Refuse all further requests; streams in the making fail. Idempotent."""
         self._up = False
+        for stream in self._streams.values():
+            stream.dead = True
         async with self._freed:
             self._freed.notify_all()
+
+    async def crash(self, reason: str) -> None:
+        """As `close`, but nobody has asked for it."""
+        self._loss = reason
+        await self.close()
+        self._lost.set()
+
+    async def lost(self) -> str:
+        """Wait for `crash`; its reason."""
+        await self._lost.wait()
+        assert self._loss is not None
+        return self._loss
 
     def frame_count(self, text: str) -> int:
         """How many frames a text takes."""
@@ -264,7 +283,7 @@ class FakeEngine:
             self._freed.notify_all()
 
     def _fail_if_asked(self, stream: _Stream) -> None:
-        if not self._up:
+        if stream.dead:
             raise EngineUnavailableError("the engine was closed")
         for failure in self.failures:
             if failure.text in stream.request.text and stream.frames >= failure.after_frames:

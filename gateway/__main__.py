@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from gateway.cli import display
+from gateway.cli.flags import takes_settings
+from gateway.config import Config, settings_of
 
 app = typer.Typer(
     help="A real-time voice for LLM agents: text streams in, Opus streams out, barge-in is "
@@ -22,18 +24,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Host = Annotated[
-    str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine only.")
-]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one. [8080]")]
-Engine = Annotated[
-    str | None, typer.Option(help="`worker` speaks; `fake` makes test tones at once. [worker]")
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="Folder of a checkpoint. Default: the built-in voice.")
-]
-LogLevel = Annotated[str | None, typer.Option(help="debug, info, warning or error. [info]")]
-
 
 @app.callback(invoke_without_command=True)
 def default(context: typer.Context) -> None:
@@ -43,29 +33,24 @@ def default(context: typer.Context) -> None:
 
 
 @app.command()
-def serve(
-    host: Host = None,
-    port: Port = None,
-    engine: Engine = None,
-    checkpoint: Checkpoint = None,
-    log_level: LogLevel = None,
-) -> None:
+@takes_settings(Config.model_fields)
+def serve(**settings: str | None) -> None:
     """Start engine and gateway; Ctrl-C stops both.
 
     WebSocket at /v1/stream, OpenAI's shape at /v1/audio/speech, /healthz, /readyz, /metrics,
-    and a page at /.
+    and a page at /. Each flag is also a variable, VOICE_GATEWAY_ and its name in capitals with
+    underscores (VOICE_GATEWAY_MAX_SESSIONS); the flag wins. In [brackets]: default and range.
     """
     from gateway.cli import runtime
     from gateway.cli.serve import serve as serve_until_stopped
 
-    config = runtime.configured(
-        host=host, port=port, engine=engine, checkpoint=checkpoint, log_level=log_level
-    )
+    config = runtime.configured(**settings)
     runtime.set_up_logging(config.log_level)
     runtime.run(serve_until_stopped(config), stopped_status=0)
 
 
 @app.command()
+@takes_settings(settings_of("Engine and voices"))
 def say(
     text: Annotated[str, typer.Argument(help="What to say; - reads standard input as it comes.")],
     voice: Annotated[
@@ -87,8 +72,7 @@ def say(
     api_key: Annotated[
         str | None, typer.Option(envvar="VOICE_GATEWAY_API_KEY", help="For a gateway that asks.")
     ] = None,
-    engine: Engine = None,
-    checkpoint: Checkpoint = None,
+    **settings: str | None,
 ) -> None:
     """Say something: to a file, to the loudspeaker, or both.
 
@@ -103,9 +87,8 @@ def say(
         host="127.0.0.1",
         port=0,
         api_keys=frozenset(),  # of the private gateway, which only we can reach
-        engine=engine,
-        checkpoint=checkpoint,
         log_level="warning",
+        **settings,
     )
     runtime.set_up_logging(config.log_level)
     options = SayOptions(text, voice, url, output, play, speed, api_key)
@@ -113,12 +96,13 @@ def say(
 
 
 @app.command()
-def doctor(host: Host = None, port: Port = None) -> None:
+@takes_settings(("host", "port"))
+def doctor(**settings: str | None) -> None:
     """Check this machine: Python, torch, SGLang, libopus, memory, the port."""
     from gateway.cli import runtime
     from gateway.cli.doctor import doctor as examine
 
-    if not examine(runtime.configured(host=host, port=port)):
+    if not examine(runtime.configured(**settings)):
         raise display.CommandError("something needed is missing; see the lines marked no")
 
 

@@ -28,6 +28,16 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 _TransportBytes = Annotated[int, Field(ge=4096, le=64 * 1024 * 1024)]
 
 
+# How `serve --help` groups the settings: each group's first one, in the order of the fields.
+_GROUPS = {
+    "host": "Address",
+    "engine": "Engine and voices",
+    "api_keys": "Who may connect",
+    "max_sessions": "Limits",
+    "idle_timeout_ms": "Patience and queues",
+}
+
+
 class ConfigError(ValueError):
     """The configuration cannot be used; the message has one line per mistake."""
 
@@ -39,8 +49,12 @@ class Config(BaseSettings):
         env_prefix=ENV_PREFIX, extra="forbid", frozen=True, env_ignore_empty=True
     )
 
-    host: str = Field("127.0.0.1", description="address to listen on")
+    host: str = Field("127.0.0.1", description="address to listen on; 0.0.0.0 is every one")
     port: int = Field(8080, ge=0, le=65_535, description="port to listen on; 0 takes a free one")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="what the gateway tells on standard error"
+    )
+
     engine: Literal["worker", "fake"] = Field(
         "worker", description="`worker` speaks; `fake` makes a deterministic sound for tests"
     )
@@ -69,39 +83,53 @@ class Config(BaseSettings):
     )
 
     api_keys: Annotated[frozenset[SecretStr], NoDecode] = Field(
-        frozenset(), description="accepted keys, separated by commas; none: everyone may speak"
+        frozenset(),
+        description="accepted keys, by commas; none: everyone may speak. Better set in the "
+        "environment: others on this machine can read a command's flags",
     )
     allowed_origins: Annotated[frozenset[str], NoDecode] = Field(
         frozenset(),
-        description="origins of web pages that may connect from other hosts, by commas; * is all",
+        description="origins of web pages that may connect from other hosts, by commas "
+        "(https://app.example); `*` is all",
     )
     allowed_hosts: Annotated[frozenset[str], NoDecode] = Field(
         frozenset(),
         description="names by which clients may reach this gateway, by commas, beside localhost "
-        "and addresses; * is all",
+        "and addresses; `*` is all",
     )
 
     max_sessions: int = Field(1000, ge=1, le=1_000_000, description="WebSockets at a time")
-    max_message_bytes: int = Field(_LIMITS.max_message_bytes, ge=256, le=16 * 1024 * 1024)
-    max_contexts: int = Field(_LIMITS.max_contexts, ge=1, le=1024)
-    max_context_chars: int = Field(_LIMITS.max_context_chars, ge=1)
-    max_buffered_chars: int = Field(_LIMITS.max_buffered_chars, ge=1)
-    idle_timeout_ms: int = Field(_LIMITS.idle_timeout_ms, ge=1000)
-    resume_window_ms: int = Field(
-        _LIMITS.resume_window_ms,
-        ge=0,
-        le=600_000,
-        description="how long a resumable session waits for a client that was cut off; 0: never",
+    max_message_bytes: int = Field(
+        _LIMITS.max_message_bytes,
+        ge=256,
+        le=16 * 1024 * 1024,
+        description="longest message of a client",
+    )
+    max_contexts: int = Field(
+        _LIMITS.max_contexts, ge=1, le=1024, description="contexts a session may have open"
+    )
+    max_context_chars: int = Field(
+        _LIMITS.max_context_chars, ge=1, description="longest text of one context"
+    )
+    max_buffered_chars: int = Field(
+        _LIMITS.max_buffered_chars,
+        ge=1,
+        description="text of a session that may wait for the engine",
     )
     max_speech_chars: int = Field(
         10_000, ge=1, description="longest `input` of POST /v1/audio/speech"
     )
 
-    queue_high_water_bytes: _TransportBytes = Field(
-        128 * 1024, description="a connection's unsent bytes that pause its sound"
+    idle_timeout_ms: int = Field(
+        _LIMITS.idle_timeout_ms,
+        ge=1000,
+        description="how long a context may be silent before it is ended",
     )
-    queue_max_bytes: _TransportBytes = Field(
-        1024 * 1024, description="a connection's unsent bytes that end it (close code 4408)"
+    resume_window_ms: int = Field(
+        _LIMITS.resume_window_ms,
+        ge=0,
+        le=600_000,
+        description="how long a resumable session waits for a client that was cut off; 0: never",
     )
     slow_client_timeout_ms: int = Field(
         15_000, ge=100, description="how long a client may read nothing before it is dropped"
@@ -111,7 +139,12 @@ class Config(BaseSettings):
     )
     ping_interval_ms: int = Field(20_000, ge=1000, description="how often a silent client is asked")
     shutdown_timeout_ms: int = Field(3000, ge=0, description="how long open requests may still run")
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    queue_high_water_bytes: _TransportBytes = Field(
+        128 * 1024, description="a connection's unsent bytes that pause its sound"
+    )
+    queue_max_bytes: _TransportBytes = Field(
+        1024 * 1024, description="a connection's unsent bytes that end it (close code 4408)"
+    )
 
     @field_validator("api_keys", "allowed_origins", "allowed_hosts", mode="before")
     @classmethod
@@ -192,6 +225,21 @@ class Config(BaseSettings):
         given = key.encode()
         matches = [hmac.compare_digest(given, k.get_secret_value().encode()) for k in self.api_keys]
         return any(matches)
+
+
+def group_of(name: str) -> str:
+    """The heading under which a setting stands in the help."""
+    group = ""
+    for field in Config.model_fields:
+        group = _GROUPS.get(field, group)
+        if field == name:
+            return group
+    raise KeyError(name)
+
+
+def settings_of(*groups: str) -> list[str]:
+    """The settings of some groups."""
+    return [name for name in Config.model_fields if group_of(name) in groups]
 
 
 def load_config(**overrides: Any) -> Config:

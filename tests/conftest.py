@@ -51,7 +51,7 @@ def golden_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def engine(golden_checkpoint: Path) -> AsyncIterator[object]:
     """A WorkerEngine on the golden checkpoint, 8 streams. Ends its process tree."""
     from engine.link.client import WorkerEngine
-    from engine.link.config import EngineConfig
+    from engine.worker_config import EngineConfig
 
     worker = WorkerEngine(EngineConfig(golden_checkpoint, max_streams=8))
     await worker.start()

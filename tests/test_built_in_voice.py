@@ -19,7 +19,7 @@ from benchmarks.listener import Heard, hear
 from clients.context import SpeechError
 from clients.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 from engine.workshop.train.judging.evaluate import all_sentences
 from engine.workshop.train.judging.judge import JUDGE_RATE_HZ, Recogniser, word_errors
 from gateway.config import Config

@@ -34,7 +34,7 @@ class Shared:
         self._engine, self._info = engine, info
         self.speak, self.abort, self.warm = engine.speak, engine.abort, engine.warm
         self.add_voice, self.remove_voice = engine.add_voice, engine.remove_voice
-        self.stats = engine.stats
+        self.stats, self.lost = engine.stats, engine.lost
 
     async def start(self) -> api.EngineInfo:
         return self._info

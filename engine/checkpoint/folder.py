@@ -11,7 +11,6 @@ tensor is read from the index and never assumed.
 
 from __future__ import annotations
 
-import math
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from engine.checkpoint.model_config import LanguageModelConfig, TransformerConfig, parse_config
+from engine.checkpoint.config_json import LanguageModelConfig, TransformerConfig, parse_config
 from engine.checkpoint.safetensors_header import TensorInfo, read_header
 from engine.errors import CheckpointError
 
@@ -128,11 +127,6 @@ class Checkpoint:
         return cls(root, config, MappingProxyType(tensors))
 
     @property
-    def codec_path(self) -> Path:
-        """The codec's weights: a torch archive, read by `engine.codec`."""
-        return self.path / CODEC_FILE
-
-    @property
     def tokenizer_path(self) -> Path:
         """The tokenizer's definition, read by `engine.text.tokenizer`."""
         return self.path / TOKENIZER_FILE
@@ -143,19 +137,9 @@ class Checkpoint:
         return tuple(sorted({tensor.file for tensor in self.tensors.values()}))
 
     @property
-    def num_parameters(self) -> int:
-        """Elements of all tensors of the language model."""
-        return sum(tensor.num_elements for tensor in self.tensors.values())
-
-    @property
     def num_bytes(self) -> int:
         """Bytes of all tensors of the language model, as stored."""
         return sum(tensor.num_bytes for tensor in self.tensors.values())
-
-
-def num_parameters(shapes: Mapping[str, Shape]) -> int:
-    """Elements of all tensors in a layout."""
-    return sum(math.prod(shape) for shape in shapes.values())
 
 
 def _kind(path: Path) -> str:

@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
-from engine.codec.kernels import true_fp32
+from engine.codec.kernels.dense import true_fp32
 from engine.codec.layers import (
     ConvNeXt,
     ResidualUnit,
@@ -30,6 +29,7 @@ from engine.codec.layers import (
 )
 from engine.codec.narrow import NarrowWaves, is_small
 from engine.codec.quantizer import CodeTable
+from engine.codec.sizes import CodecConfig
 from engine.codec.slots import SlotPool
 from engine.codec.state import Batch, StateLayout, StreamState
 from engine.codec.transformer import WindowTransformer
@@ -186,6 +186,10 @@ class StreamingDecoder:
         state = StreamState(self._decoder.layout, 1, self._device)
         whole: NDArray[np.float32] = self._run(state, [0], tensor)[0]
         return whole
+
+    def check(self) -> None:
+        """Decode a frame of zeros, in no slot. Raises what the device raises where it is broken."""
+        self.decode_whole(np.zeros((1, self.config.n_codebooks), np.int64))
 
     @torch.inference_mode()
     def _run(self, state: StreamState, slots: Sequence[int], codes: Tensor) -> NDArray[np.float32]:

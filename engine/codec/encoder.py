@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
-from engine.codec.kernels import true_fp32
+from engine.codec.kernels.dense import true_fp32
 from engine.codec.layers import (
     CausalConv,
     ConvNeXt,
@@ -30,6 +29,7 @@ from engine.codec.layers import (
 )
 from engine.codec.quantizer import Quantizer
 from engine.codec.resample import resample
+from engine.codec.sizes import CodecConfig
 from engine.codec.state import Batch, StateLayout, StreamState
 from engine.codec.transformer import WindowTransformer
 from engine.codec.weights import CodecWeights, load_codec

@@ -19,12 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec import fused, kernels
-from engine.codec.kernels import Conv, Linear
+from engine.codec.kernels import dense, fused
+from engine.codec.kernels.dense import Conv, Linear
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
-
-SNAKE_EPSILON = 1e-9
 
 
 def snake_alpha(weights: CodecWeights, name: str) -> Tensor:
@@ -36,7 +34,7 @@ def snake_alpha(weights: CodecWeights, name: str) -> Tensor:
 
 def scaled_snake(u: Tensor) -> Tensor:
     """alpha * snake(x) in place, given u = alpha x."""
-    if kernels.can_fuse(u.device):
+    if dense.can_fuse(u.device):
         fused.snake(u.view(-1).numpy())
         return u
     sine = torch.sin(u)
@@ -63,7 +61,7 @@ class CausalInput:
     def join_snake(self, x: Tensor, alpha: Tensor, batch: Batch) -> Tensor:
         """The same for alpha * snake(x). alpha [m]: repeated for long loops. x is contiguous."""
         rows, steps, channels = x.shape
-        if not kernels.can_fuse(x.device):
+        if not dense.can_fuse(x.device):
             return self.join(scaled_snake(x * alpha[:channels]), batch)
         joined = x.new_empty(rows, self.steps + steps, channels)
         fused.snake_join(
@@ -164,7 +162,7 @@ class UnitWeights:
 
 
 class ResidualUnit:
-    """x + conv1(snake(conv7(snake(x)))). x is given up."""
+    """x + conv1(snake(conv7(snake(x)))). x is overwritten."""
 
     def __init__(
         self, layout: StateLayout, weights: CodecWeights, prefix: str, dilation: int
@@ -201,7 +199,7 @@ class ConvNeXt:
 
     def _depthwise_norm(self, x: Tensor, batch: Batch) -> Tensor:
         span = self.depthwise.input.span
-        if not kernels.can_fuse(x.device) or span is None:
+        if not dense.can_fuse(x.device) or span is None:
             return F.layer_norm(self.depthwise(x, batch), (self.width,), eps=self.eps)
         y = torch.empty_like(x)
         fused.depthwise_norm(

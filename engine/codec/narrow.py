@@ -1,6 +1,6 @@
 """The decoder's convolutions where all of them are small: engine.codec.layers' arithmetic in tiles.
 
-Same weights, same folding of Snake, other loops (engine.codec.tiles) and another order in memory:
+Same weights, same folding of Snake, other loops (`kernels.tiles`) and another order in memory:
 [streams, channels, steps], and so are the histories.
 """
 
@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.codec import kernels, tiles
-from engine.codec.config import KERNEL_STEPS, CodecConfig
-from engine.codec.kernels import Linear
+from engine.codec.kernels import dense, tiles
+from engine.codec.kernels.dense import Linear
 from engine.codec.layers import CausalInput, UnitWeights, snake_alpha
+from engine.codec.sizes import KERNEL_STEPS, CodecConfig
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
 from engine.compiled import Floats
@@ -30,7 +30,7 @@ def is_small(config: CodecConfig, device: torch.device) -> bool:
     for width, rate in zip(config.decoder_widths[1:], config.decoder_rates, strict=True):
         steps *= rate
         works.append((KERNEL_STEPS + 1) * width * width * steps)
-    return kernels.can_fuse(device) and max(works, default=0) <= SMALL_UNIT
+    return dense.can_fuse(device) and max(works, default=0) <= SMALL_UNIT
 
 
 class NarrowConv:

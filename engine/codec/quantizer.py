@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec.kernels import Linear
+from engine.codec.kernels.dense import Linear
 from engine.codec.weights import CodecWeights, quantizer_names
 
 

@@ -4,8 +4,8 @@
     | row 0: conv, conv, ... | row 1 | layer 0: keys of rows 0, 1, .. | values | layer 1 ..|
 
 A layer reserves its span once, when it is built, and never owns memory. A call works on a `Batch`
-of some rows. Histories are gathered into one buffer and put back by one copy each way, whatever the
-number of layers; rings, the larger part, are read and written where they are. Zeros are a fresh
+of some rows. Histories are gathered into one buffer and written back, one copy each way, whatever
+the number of layers; rings, the larger part, are read and written where they are. Zeros are a fresh
 stream: they are the padding before the first sample, and ring entries that no step has filled yet
 are masked by the stream's position.
 """

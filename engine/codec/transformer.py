@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.codec import fused, kernels
-from engine.codec.config import CodecConfig
-from engine.codec.kernels import Linear
+from engine.codec.kernels import dense, fused
+from engine.codec.kernels.dense import Linear
+from engine.codec.sizes import CodecConfig
 from engine.codec.state import Batch, Span, StateLayout
 from engine.codec.weights import CodecWeights
 
@@ -98,7 +98,7 @@ class Layer:
         # [B, T, 3, H, D]
         qkv = self.qkv(normed).view(*normed.shape[:2], 3, self.heads, -1)
         ring = batch.state.rings[self.ring.index]
-        run = _attend_each if kernels.can_fuse(normed.device) else _attend_all
+        run = _attend_each if dense.can_fuse(normed.device) else _attend_all
         return self.out(run(qkv, ring, batch, steps).flatten(2))
 
     def feed(self, normed: Tensor) -> Tensor:
@@ -175,8 +175,8 @@ class WindowTransformer:
         return normed
 
     def _add_norm(self, total: Tensor, branch: Tensor) -> tuple[Tensor, Tensor]:
-        """(total + branch, the same normalised). total is given up."""
-        if not kernels.can_fuse(total.device):
+        """(total + branch, the same normalised). total is overwritten."""
+        if not dense.can_fuse(total.device):
             total = total + branch
             return total, F.rms_norm(total, (total.shape[-1],), eps=self.eps)
         normed = torch.empty_like(total)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.codec.config import CONFIG_FILE, CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
+from engine.codec.sizes import CONFIG_FILE, CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
 from engine.errors import CheckpointError
 
 WEIGHTS_FILE = "codec.pth"

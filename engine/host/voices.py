@@ -56,7 +56,11 @@ class VoiceStore:
             codes = self._encode(audio)
         except ValueError as error:
             raise InvalidRequestError(f"voice {name}: {error}") from error
-        self._voices[name] = (Reference(transcript.strip(), codes),)
+        self.put(name, Reference(transcript.strip(), codes))
+
+    def put(self, name: str, reference: Reference) -> None:
+        """Keep a voice that is encoded already; its name is not checked."""
+        self._voices[name] = (reference,)
 
     def remove(self, name: str) -> None:
         """Forget a voice. Raises UnknownVoiceError; the default voice stays."""
@@ -82,7 +86,7 @@ class VoiceStore:
                 raise InvalidRequestError(f"expected a transcript {text} beside {path.name}")
             transcript = text.read_text(encoding="utf-8")
             if path.suffix == _CODES_SUFFIX:
-                self._voices[name] = (Reference(transcript.strip(), self._read_codes(path)),)
+                self.put(name, Reference(transcript.strip(), self._read_codes(path)))
             else:
                 self.add(name, path.read_bytes(), transcript)
 

@@ -2,7 +2,7 @@
 
 What a local process serves (`engine.link.server`) and what a replica of a cluster runs. A
 request's way: admission -> prompt -> SGLang -> codec slot -> frames. Whatever ends it, its codec
-slot and its place in SGLang's batch are given back exactly once, in `_speak`'s finally.
+slot and its place in SGLang's batch are freed exactly once, in `_steps`' finally.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from engine import api
 from engine.checkpoint.folder import Checkpoint
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
-from engine.errors import PromptError, TextError
+from engine.codec.sizes import CodecConfig
+from engine.errors import PromptError, TextError, UnspeakableError
 from engine.host.admission import Admission
 from engine.host.cache_salt import voice_salt
 from engine.host.codec_loop import CodecLoop
 from engine.host.pace import Pace
-from engine.host.row_settings import frame_cap, row_settings
+from engine.host.ranks import Ranks
+from engine.host.sampling_defaults import frame_cap, row_settings
 from engine.host.voice_encoder import VoiceEncoder
 from engine.host.voices import VoiceStore
-from engine.link.config import EngineConfig
 from engine.plugin.language import CodeStep, LanguageEngine
 from engine.plugin.startup import uses_cuda
 from engine.text.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.worker_config import EngineConfig
 
 _ABORT_TIMEOUT_S = 2.0
 
-# What is prefilled with the greater rank stays in the cache longer (`engine.plugin.language`)
-_RANK, _KEPT_RANK = 0, 1
-
 _WARM_TEXT = "Yes."  # any checkpoint must be able to read it: a phone front end knows no bare "."
 _WARM_FRAMES = 4  # spoken by each stream of the warm-up: enough to time a step
+_WARM_VOICE = "(warm-up)"  # no client's voice can have this name
 
 
 @dataclass(slots=True)
@@ -59,9 +60,9 @@ class SpeechWorker:
         self._config = config
         self._checkpoint = Checkpoint.open(config.checkpoint)
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
-        self._prompts = PromptBuilder(
-            load_tokenizer(self._checkpoint, config.foreign_text), self._checkpoint
-        )
+        tokenizer = load_tokenizer(self._checkpoint, config.foreign_text)
+        self._speaks_tags = tokenizer.speaks_tags
+        self._prompts = PromptBuilder(tokenizer, self._checkpoint)
         progress("loading the codec")
         device = "cuda" if uses_cuda(config) else "cpu"
         self._codec = CodecLoop(
@@ -78,7 +79,7 @@ class SpeechWorker:
         self._streams: dict[str, _Stream] = {}
         pace = Pace(self.info.frame_ms)
         self._admission = Admission(config.max_streams, config.max_waiting, pace)
-        self._kept: set[str] = set()  # voices whose prefix is in the cache to stay
+        self._ranks = Ranks()
         self._frames_total = self._prompt_tokens = self._cached_tokens = self._retractions = 0
 
     @property
@@ -93,20 +94,31 @@ class SpeechWorker:
             max_frames=self._max_frames(),
             voices=self._voices.names,
             wants_words=self._checkpoint.config.voice_gateway.wants_words,
+            speaks_tags=self._speaks_tags,
         )
 
     async def start(self) -> api.EngineInfo:
-        """Start the codec's thread and speak, first alone and then in a full batch.
+        """Start the codec's thread and speak: alone, with a cloned voice, and in a full batch.
 
-        So no user pays for first calls, and the pace knows what a step takes.
+        So no user pays for first calls, the pace knows what a step takes, and a part that is not
+        in its place fails here, not in a user's ear.
         """
         self._codec.start()
-        for streams in (1, self._config.max_streams):
-            await asyncio.gather(
-                *(self._warm(api.DEFAULT_VOICE, _WARM_FRAMES) for _ in range(streams))
-            )
+        await self._warm(api.DEFAULT_VOICE, _WARM_FRAMES)
+        codes = np.zeros((_WARM_FRAMES, self._checkpoint.config.num_codebooks), np.uint16)
+        self._voices.put(_WARM_VOICE, Reference(_WARM_TEXT, codes))
+        try:
+            await self._warm(_WARM_VOICE, _WARM_FRAMES)
+        finally:
+            await self.remove_voice(_WARM_VOICE)
+        streams = range(self._config.max_streams)
+        await asyncio.gather(*(self._warm(api.DEFAULT_VOICE, _WARM_FRAMES) for _ in streams))
         self._admission.holds_back = self._config.paced
         return self.info
+
+    async def broken(self) -> BaseException:
+        """Wait until this process can speak no more; returns why. Then only a new one can."""
+        return await self._codec.broken()
 
     async def close(self) -> None:
         """End the thread and SGLang's processes."""
@@ -142,44 +154,66 @@ class SpeechWorker:
         settings = row_settings(
             request.sampling, self._checkpoint.config.voice_gateway.sampling, self._config.style
         )
-        prompt = self._prompt(request, references)
+        try:
+            prompt = self._prompt(request, references)
+        except UnspeakableError:  # a lone tag or mark: said, in no time
+            yield api.Finished(api.FinishReason.STOP, 0, 0, 0)
+            return
+        rank = self._ranks.ask(request.voice) if references else self._ranks.ordinary
         steps = self._language.generate(
             request.request_id,
             prompt,
             settings,
             frame_cap(request.sampling, request.text, self._max_frames()),
             voice_salt(references),
-            self._rank(request.voice, references),
+            rank,
         )
-        width = self._checkpoint.config.num_codebooks
         if self._checkpoint.config.voice_gateway.alignment_heads:
             yield api.TextTokens(prompt.token_spans)
-        slot = self._codec.open()
+        prefilled = False
+        async with aclosing(self._steps(request.request_id, stream, steps)) as decoded:
+            async for step, frames in decoded:
+                if references and not prefilled and step.prompt_tokens:
+                    prefilled = True
+                    found = step.cached_tokens >= prompt.code_spans[0][1]
+                    self._ranks.prefilled(request.voice, rank, found)
+                if frames is not None:
+                    yield frames
+        self._count(step, stream.frames)
+        finish = _FINISH[step.finish or "abort"]
+        yield api.Finished(finish, stream.frames, step.prompt_tokens, step.cached_tokens)
+
+    async def _steps(
+        self, request_id: str, stream: _Stream, steps: AsyncGenerator[CodeStep]
+    ) -> AsyncGenerator[tuple[CodeStep, api.Frames | None], None]:
+        """Each step of SGLang's with its frames, decoded."""
+        width = self._checkpoint.config.num_codebooks
+        slot = await self._codec.open()
         finish = None
         try:
             async for step in steps:
                 finish = step.finish
                 if stream.aborted and finish is None:
                     # the abort may have reached SGLang's scheduler before the request did
-                    self._language.abort(request.request_id)
-                if step.codes:
-                    raw = b"".join(step.codes)
-                    first, stream.frames = stream.frames, stream.frames + len(step.codes)
-                    pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
-                    self._admission.progress(request.request_id, len(step.codes))
-                    sound = pcm.astype("<f4", copy=False).tobytes()
-                    yield api.Frames(first, sound, raw, step.text_tokens)
-            self._count(request.voice, prompt, step, stream.frames)
-            yield api.Finished(
-                _FINISH[finish or "abort"], stream.frames, step.prompt_tokens, step.cached_tokens
-            )
+                    self._language.abort(request_id)
+                if not step.codes:
+                    yield step, None
+                    continue
+                raw = b"".join(step.codes)
+                first, stream.frames = stream.frames, stream.frames + len(step.codes)
+                pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
+                self._admission.progress(request_id, len(step.codes))
+                sound = pcm.astype("<f4", copy=False).tobytes()
+                yield step, api.Frames(first, sound, raw, step.text_tokens)
         except PromptError as error:  # SGLang's own refusal: more than its KV cache can hold
             raise api.InvalidRequestError(str(error)) from error
         finally:
-            if finish is None:  # the caller left, or something failed: nobody reads the rest
-                self._language.abort(request.request_id)
-                await steps.aclose()
-            await self._codec.release(slot)
+            try:
+                if finish is None:  # the caller left, or something failed: nobody reads the rest
+                    self._language.abort(request_id)
+                    await steps.aclose()
+            finally:
+                self._codec.release(slot)
 
     def _prompt(self, request: api.SpeechRequest, references: Sequence[Reference]) -> Prompt:
         width = self._checkpoint.config.num_codebooks
@@ -188,25 +222,16 @@ class SpeechWorker:
                 Turn(turn.text, codes_from_bytes(turn.codes, width)) for turn in request.history
             ]
             return self._prompts.build(request.text, references, history)
+        except UnspeakableError:
+            raise
         except (PromptError, TextError) as error:
             raise api.InvalidRequestError(str(error)) from error
 
-    def _rank(self, voice: str, references: Sequence[Reference]) -> int:
-        """A registered voice's prefix is filed to stay, by the first request that computes it."""
-        if not references or voice in self._kept:
-            return _RANK
-        self._kept.add(voice)
-        return _KEPT_RANK
-
-    def _count(self, voice: str, prompt: Prompt, last: CodeStep, frames: int) -> None:
+    def _count(self, last: CodeStep, frames: int) -> None:
         self._frames_total += frames
         self._prompt_tokens += last.prompt_tokens
         self._cached_tokens += last.cached_tokens
         self._retractions += last.retractions
-        if prompt.code_spans and last.cached_tokens < prompt.code_spans[0][1]:
-            # computed just now, perhaps with the lower rank because it had been kept before and
-            # the cache was too small even so: file it again
-            self._kept.discard(voice)
 
     async def abort(self, request_id: str) -> api.AbortResult:
         """Stop a request and wait, for a bounded time, until SGLang has dropped it."""
@@ -225,10 +250,10 @@ class SpeechWorker:
     async def warm(self, voice: str) -> None:
         """Prefill the voice's prefix by one frame of speech. Raises UnknownVoiceError.
 
-        Nothing is to be done for a voice without references, or whose prefix is in the cache to
-        stay: then the frame would only delay the text that is about to come.
+        Nothing is to be done for a voice without references, or whose prefix is pinned in the
+        cache: then the frame would only delay the text that is about to come.
         """
-        if self._voices.references(voice) and voice not in self._kept:
+        if self._voices.references(voice) and not self._ranks.is_pinned(voice):
             await self._warm(voice, 1)
 
     async def _warm(self, voice: str, frames: int) -> None:
@@ -239,12 +264,13 @@ class SpeechWorker:
 
     async def add_voice(self, sample: api.VoiceSample) -> None:
         """Encode a recording (in a thread) and register it."""
-        self._kept.discard(sample.name)
         await asyncio.to_thread(self._voices.add, sample.name, sample.audio, sample.transcript)
+        self._ranks.retract(sample.name)
 
     async def remove_voice(self, name: str) -> None:
         """Forget a voice."""
         self._voices.remove(name)
+        self._ranks.retract(name)
 
     async def stats(self) -> api.EngineStats:
         """Counters, as of now."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 import os
 import shutil
 import signal
@@ -19,8 +20,12 @@ import zmq
 import zmq.asyncio
 
 from engine import api
+from engine.caches import worker_environment
 from engine.link import wire
-from engine.link.config import EngineConfig
+from engine.link.pulse import BEAT_S, Pulse
+from engine.worker_config import EngineConfig
+
+log = logging.getLogger(__name__)
 
 _STOP_TIMEOUT_S = 10.0
 _ERRORS: dict[str, type[api.EngineError]] = {
@@ -50,6 +55,8 @@ class WorkerEngine:
         self._background: set[asyncio.Task[None]] = set()
         self._calls: dict[int, asyncio.Queue[wire.WorkerMessage]] = {}
         self._numbers = itertools.count(1)
+        self._lost: asyncio.Future[str] | None = None
+        self._received = 0
         self.sounds_received = 0  # pieces of sound, also of requests that nobody listens to
 
     async def start(self) -> api.EngineInfo:
@@ -57,18 +64,25 @@ class WorkerEngine:
         self._directory = tempfile.mkdtemp(prefix="voice-gateway-")
         endpoint = f"ipc://{self._directory}/worker"
         self._process = await asyncio.create_subprocess_exec(
-            *_command(self._config, endpoint), stdin=PIPE, stdout=PIPE, start_new_session=True
+            *_command(self._config, endpoint),
+            stdin=PIPE,
+            stdout=PIPE,
+            start_new_session=True,
+            env=worker_environment(os.environ),
         )
         try:
             await self._until_ready(self._process)
             self._ready = True
+            self._lost = asyncio.get_running_loop().create_future()
             self._socket = zmq.asyncio.Context.instance().socket(zmq.DEALER)
             self._socket.setsockopt(zmq.LINGER, 0)
             self._socket.setsockopt(zmq.RCVHWM, 0)  # see engine.link.server: nothing may be dropped
             self._socket.connect(endpoint)
             self._spawn(self._receive(self._socket))
             self._spawn(self._watch(self._process))
-            return await self.info()
+            info = await self.info()
+            self._spawn(self._beat(Pulse()))
+            return info
         except BaseException:
             await self.close()
             raise
@@ -78,17 +92,22 @@ class WorkerEngine:
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        self._disconnect()
         if self._process is not None:
-            await _end(self._process, _STOP_TIMEOUT_S if self._ready else 0.0)
+            orderly = self._ready and self._lost is not None and not self._lost.done()
+            await _end(self._process, _STOP_TIMEOUT_S if orderly else 0.0)
             self._ready = False
             self._process = None
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
         self._fail_all("the engine was closed")
+
+    async def lost(self) -> str:
+        """Wait until the worker has ended by itself, or answers no more; see `engine.api`."""
+        if self._lost is None:
+            raise api.EngineUnavailableError("expected a started engine")
+        return await asyncio.shield(self._lost)
 
     async def speak(self, request: api.SpeechRequest) -> AsyncIterator[api.SpeechEvent]:
         """Speak one segment; see `engine.api`."""
@@ -173,6 +192,7 @@ class WorkerEngine:
     async def _receive(self, socket: zmq.asyncio.Socket) -> None:
         while True:
             answer = wire.decode_answer(await socket.recv())
+            self._received += 1
             if isinstance(answer, wire.Sound):
                 self.sounds_received += 1
             answers = self._calls.get(answer.call)
@@ -202,11 +222,36 @@ class WorkerEngine:
         assert process.stdout is not None
         while await process.stdout.readline():
             pass  # keep the pipe empty
-        status = await process.wait()
+        self._lose(f"the engine's worker ended with status {await process.wait()}")
+
+    async def _beat(self, pulse: Pulse) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            received, stats = self._received, None
+            try:
+                async with asyncio.timeout(BEAT_S):
+                    stats = await self.stats()
+            except TimeoutError:
+                pass
+            except api.EngineUnavailableError:
+                return  # `_watch` was faster
+            except api.EngineError as error:
+                log.warning("the worker has no counters: %s", error)
+            reason = pulse.beat(self._received > received, stats)
+            if reason is not None:
+                self._lose(reason)
+                return
+
+    def _lose(self, reason: str) -> None:
+        self._disconnect()
+        self._fail_all(reason)
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(reason)
+
+    def _disconnect(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-        self._fail_all(f"the engine's worker ended with status {status}")
 
     def _fail_all(self, message: str) -> None:
         for call, answers in self._calls.items():
@@ -219,25 +264,7 @@ class WorkerEngine:
 
 
 def _command(config: EngineConfig, endpoint: str) -> list[str]:
-    options = {
-        "--checkpoint": config.checkpoint,
-        "--endpoint": endpoint,
-        "--device": config.device,
-        "--dtype": config.dtype,
-        "--max-streams": config.max_streams,
-        "--max-waiting": config.max_waiting,
-        "--kv-tokens": config.kv_tokens,
-        "--voices": config.voices,
-        "--threads": config.threads,
-        "--style": config.style,
-        "--attention": config.attention,
-        "--foreign-text": config.foreign_text,
-    }
-    given = [(name, str(value)) for name, value in options.items() if value is not None]
-    switches = [] if config.paced else ["--no-paced"]
-    switches += [] if config.graphs else ["--no-graphs"]
-    pairs = itertools.chain.from_iterable(given)
-    return [sys.executable, "-m", "engine.link.server", *pairs, *switches]
+    return [sys.executable, "-m", "engine.link.server", endpoint, config.to_json()]
 
 
 async def _end(process: Process, timeout_s: float) -> None:

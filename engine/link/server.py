@@ -1,5 +1,6 @@
-"""Serve one SpeechWorker over ZeroMQ: `python -m engine.link.server --checkpoint DIR --endpoint ipc://...`
+"""Serve one SpeechWorker over ZeroMQ: `python -m engine.link.server ENDPOINT SETTINGS`
 
+ENDPOINT is the ZeroMQ address to bind, SETTINGS an `EngineConfig` as JSON: '{"max_streams": 4}'.
 Standard output carries the start-up, one JSON object a line: {"stage": text}, then {"ready": true}
 or {"error": text}. The process ends when its standard input closes, so it cannot outlive whoever
 started it.
@@ -7,7 +8,6 @@ started it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
@@ -15,8 +15,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -26,10 +25,13 @@ import zmq.asyncio
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.link import wire
-from engine.link.config import DEVICES, DTYPES, FOREIGN_TEXTS, STYLES, EngineConfig
-from engine.plugin.startup import prepare
+from engine.plugin.libraries import load_libraries
+from engine.plugin.startup import prepare, without_collections
+from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
+
+_CLOSE_TIMEOUT_S = 5.0
 
 
 class Server:
@@ -46,18 +48,23 @@ class Server:
         self._socket.setsockopt(zmq.LINGER, 0)
         # by default a ROUTER drops what a slow reader has not taken; admitted streams are the bound
         self._socket.setsockopt(zmq.SNDHWM, 0)
-        self._socket.bind(endpoint)
-        print(json.dumps({"ready": True}), flush=True)
         try:
+            self._socket.bind(endpoint)
+            print(json.dumps({"ready": True}), flush=True)
             while True:
                 client, data = await self._socket.recv_multipart()
                 task = asyncio.create_task(self._answer(client, data))
                 self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(self._answered)
         finally:
             for task in self._tasks:
                 task.cancel()
             self._socket.close()
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a call could not be answered", exc_info=error)
 
     async def _answer(self, client: bytes, data: bytes) -> None:
         try:
@@ -115,25 +122,11 @@ def _report(stage: str) -> None:
     print(json.dumps({"stage": stage}), flush=True)
 
 
-def _config(argv: list[str]) -> tuple[EngineConfig, str]:
-    parser = argparse.ArgumentParser(prog="python -m engine.link.server", description=__doc__)
-    parser.add_argument("--checkpoint", type=Path, required=True)
-    parser.add_argument("--endpoint", required=True, help="ZeroMQ address to bind")
-    parser.add_argument("--device", choices=DEVICES, default="auto")
-    parser.add_argument("--dtype", choices=DTYPES, default="auto")
-    parser.add_argument("--max-streams", type=int, default=16)
-    parser.add_argument("--max-waiting", type=int, default=64)
-    parser.add_argument("--kv-tokens", type=int)
-    parser.add_argument("--voices", type=Path)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--style", choices=STYLES, default="fish")
-    parser.add_argument("--attention", help="SGLang's attention backend")
-    parser.add_argument("--foreign-text", choices=FOREIGN_TEXTS, default="transliterate")
-    parser.add_argument("--paced", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--graphs", action=argparse.BooleanOptionalAction, default=True)
-    options = vars(parser.parse_args(argv))
-    endpoint = options.pop("endpoint")
-    return EngineConfig(**options), endpoint
+def _arguments(argv: list[str]) -> tuple[str, EngineConfig]:
+    if len(argv) != 2:
+        raise ValueError(f"expected ENDPOINT and SETTINGS, got {len(argv)} arguments")
+    endpoint, settings = argv
+    return endpoint, EngineConfig.from_json(settings)
 
 
 def main() -> None:
@@ -142,19 +135,31 @@ def main() -> None:
     warnings.simplefilter("ignore")  # SGLang's imports warn of every accelerator that is not here
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # ... and again in its children
     try:
-        config, endpoint = _config(sys.argv[1:])
-        _report("checking the checkpoint")
-        Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
-        _report("importing torch and SGLang")
-        prepare(config)
-        from engine.host.worker import SpeechWorker
-
-        worker = SpeechWorker(config, _report)
+        endpoint, config = _arguments(sys.argv[1:])
+        with without_collections():
+            worker = _load(config)
     except Exception as error:
         log.exception("the worker could not start")
         print(json.dumps({"error": str(error)}), flush=True)
         sys.exit(1)
-    asyncio.get_event_loop_policy().get_event_loop().run_until_complete(_serve(worker, endpoint))
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    try:
+        loop.run_until_complete(_serve(worker, endpoint))
+    except Exception as error:
+        log.exception("the worker ends")
+        print(json.dumps({"error": str(error)}), flush=True)
+        sys.exit(1)
+
+
+def _load(config: EngineConfig) -> Any:
+    _report("checking the checkpoint")
+    Checkpoint.open(config.checkpoint)  # a bad one is named before anything heavy is imported
+    _report("importing torch and SGLang")
+    prepare(config)
+    load_libraries(config)
+    from engine.host.worker import SpeechWorker
+
+    return SpeechWorker(config, _report)
 
 
 def _stop_at_end_of_input(stop: asyncio.Event) -> None:
@@ -169,12 +174,34 @@ async def _serve(worker: Any, endpoint: str) -> None:
         loop.add_signal_handler(number, stop.set)
     loop.add_reader(sys.stdin.fileno(), _stop_at_end_of_input, stop)
     _report("speaking the first word")
-    await worker.start()
-    server = asyncio.create_task(Server(worker, lambda: worker.info).run(endpoint))
+    try:
+        await worker.start()
+        await serve_until(stop, Server(worker, lambda: worker.info), endpoint, worker.broken())
+    finally:
+        await asyncio.wait_for(worker.close(), _CLOSE_TIMEOUT_S)
+
+
+async def serve_until(
+    stop: asyncio.Event,
+    server: Server,
+    endpoint: str,
+    broken: Coroutine[Any, Any, BaseException],
+) -> None:
+    """Serve until `stop` is set. Raises what ends the server, EngineError when `broken` returns."""
+    serving = asyncio.create_task(server.run(endpoint))
     stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait((server, stopped), return_when=asyncio.FIRST_COMPLETED)
-    server.cancel()
-    await worker.close()
+    breaking = asyncio.create_task(broken)
+    tasks = (serving, stopped, breaking)
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        if breaking.done():
+            raise api.EngineError(f"the worker can speak no more: {breaking.result()!r}")
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which text token a frame speaks: where the checkpoint's alignment heads look.
+"""Which text token a frame speaks: where the checkpoint's alignment heads attend.
 
 A checkpoint may name heads of the slow AR that follow the text (`voice_gateway.alignment_heads`).
 At the step that makes a frame, the attention of these heads alone is computed once more, over the
@@ -8,16 +8,13 @@ frame speaks. Nothing looks ahead, so the answer leaves with the frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 # Longer texts are followed as far as this; a segment has at most a few hundred characters.
 MAX_TEXT_TOKENS = 512
-
-# layer -> the keys of the watched positions [B, MAX_TEXT_TOKENS, K, d]
-Keys = Callable[[int], Tensor]
 
 
 class Alignment:

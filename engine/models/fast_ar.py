@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from engine.checkpoint.model_config import FastConfig
+from engine.checkpoint.config_json import FastConfig
 from engine.models.layers import Block, RMSNorm, load_block_weight, rope_table
 
 # (codebook index k, logits [B, C]) -> codes [B]

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.checkpoint.model_config import TransformerConfig
+from engine.checkpoint.config_json import TransformerConfig
 from engine.models.linear import Scheme, load_rows, make_linear
 
 # (layer index, q [T, H, d], k [T, K, d], v [T, K, d]) -> [T, H * d]
@@ -92,7 +92,9 @@ class Attention(nn.Module):
         qkv = self.wqkv(x).unflatten(-1, (-1, self.head_dim))
         qk, v = qkv.split((self.heads + self.kv_heads, self.kv_heads), dim=-2)
         if self.qk_norm is not None:
-            qk = F.rms_norm(qk, (self.head_dim,), None, self.eps) * self.qk_norm
+            # unlike the block's norms, rounded once, behind the weight (specification, slow AR)
+            normed = F.rms_norm(qk.float(), (self.head_dim,), None, self.eps)
+            qk = (normed * self.qk_norm.float()).to(qk.dtype)
         q, k = rotate(qk, turn).split((self.heads, self.kv_heads), dim=-2)
         return q, k, v
 

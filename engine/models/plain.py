@@ -19,11 +19,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from engine.checkpoint.folder import Checkpoint
-from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.request_table import RequestTable, RowSettings, draw_mode
-from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
+from engine.models.weights import build_dual_ar, load_dual_ar
 
 
 @contextmanager
@@ -52,21 +50,13 @@ class PlainLoop:
     ) -> None:
         checkpoint = Checkpoint.open(path)
         config = checkpoint.config
-        slow, fast = config.text_config, config.audio_decoder_config
         self.config = config
         self._device = torch.device(device)
         with default_dtype(dtype), self._device:
-            self.slow = SlowAR(
-                slow,
-                fast.num_codebooks,
-                fast.vocab_size,
-                (config.semantic_start_token_id, config.semantic_end_token_id),
-                config.eos_token_id,
-            )
-            self.fast = FastAR(fast, slow.dim, frames_at_once)
+            self.slow, self.fast = build_dual_ar(config, frames_at_once)
         shards = (load_file(shard).items() for shard in checkpoint.shards)
         load_dual_ar(self.slow, self.fast, chain.from_iterable(shards))
-        self.table = RequestTable(1, fast.num_codebooks, self._device)
+        self.table = RequestTable(1, config.num_codebooks, self._device)
         self._step = FrameStep(self.slow, self.fast, self.table)
         self._rows = torch.zeros(1, dtype=torch.int64, device=self._device)
 

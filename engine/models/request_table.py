@@ -90,7 +90,8 @@ class RequestTable:
         self.history = rows(sampling.HISTORY, dtype=torch.int64)
         self.codes = rows(num_codebooks, dtype=torch.int64)
         self.text = rows(2, dtype=torch.int64)  # [start, end) of the spoken text in the prompt
-        self._prefill: Tensor | None = None
+        self._prefill: tuple[Sequence[str], Tensor] | None = None
+        self._mode = DrawMode.ANY
 
     def begin(
         self,
@@ -101,8 +102,9 @@ class RequestTable:
     ) -> None:
         """Take a row for a request about to prefill.
 
-        `spoken`: the semantic codes of the frames it made before a retraction, in order; `text`:
-        [start, end) of the text in its prompt. Raises IndexError on a slot outside the table.
+        `spoken`: the semantic codes of the frames it generated before a retraction, in order;
+        `text`: [start, end) of the text in its prompt. Raises IndexError on a slot outside the
+        table.
         """
         if not 0 <= slot < self.slots:
             raise IndexError(f"request slot: expected 0 to {self.slots - 1}, got {slot}")
@@ -143,18 +145,41 @@ class RequestTable:
         self.step[slots] = rows.step + 1
         self.codes[slots] = codes
 
-    def stage_prefill(self, codes: NDArray[np.int64]) -> None:
-        """Hand the next extend step its codes: int64 [tokens, N], zero off the spans."""
-        self._prefill = torch.from_numpy(codes).to(self.codes.device)
+    def stage_mode(self, mode: DrawMode) -> None:
+        """Say how much of the sampler the next step needs."""
+        self._mode = mode
 
-    def take_prefill(self, tokens: int) -> Tensor:
-        """The codes staged for this extend step; zeros for SGLang's own warm-up passes.
+    def take_mode(self) -> DrawMode:
+        """What was staged for this step, once; else what serves every batch."""
+        mode, self._mode = self._mode, DrawMode.ANY
+        return mode
 
-        Raises RuntimeError when the staged rows do not fit the step's tokens.
+    def stage_prefill(self, requests: Sequence[str], codes: NDArray[np.int64]) -> None:
+        """Hand the next extend step, of these requests, its codes: int64 [tokens, N], zero off the
+        spans.
+        """
+        self._prefill = tuple(requests), torch.from_numpy(codes).to(self.codes.device)
+
+    def take_prefill(self, requests: Sequence[str], tokens: int) -> Tensor:
+        """The codes staged for this extend step; zeros where it has no requests: SGLang's warm-up.
+
+        Raises RuntimeError when other rows are staged, or none: without its codes a voice would be
+        noise.
         """
         staged, self._prefill = self._prefill, None
-        if staged is None:
+        if not requests:
             return self.codes.new_zeros((tokens, self.num_codebooks))
-        if staged.shape[0] != tokens:
-            raise RuntimeError(f"prefill codes: expected {tokens} rows, got {staged.shape[0]}")
-        return staged
+        if staged is None:
+            raise RuntimeError(
+                f"prefill codes: expected {tokens} rows from the scheduler's hook, got none: has "
+                "SGLang taken the hook in?"
+            )
+        staged_for, codes = staged
+        if staged_for != tuple(requests):
+            raise RuntimeError(
+                f"prefill codes: expected those of {', '.join(requests)}, "
+                f"got those of {', '.join(staged_for)}"
+            )
+        if codes.shape[0] != tokens:
+            raise RuntimeError(f"prefill codes: expected {tokens} rows, got {codes.shape[0]}")
+        return codes

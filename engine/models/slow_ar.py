@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.checkpoint.model_config import SlowConfig
+from engine.checkpoint.config_json import SlowConfig
 from engine.models.layers import Attend, Block, RMSNorm, load_block_weight, rope_table
 
 

@@ -1,4 +1,7 @@
-"""Checkpoint tensors -> modules. Names, shapes and types were checked in `engine.checkpoint`."""
+"""A checkpoint's configuration -> modules, its tensors -> their parameters.
+
+Names, shapes and types were checked in `engine.checkpoint`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from torch import Tensor
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import SCALE_SUFFIX
 from engine.models.fast_ar import FastAR
 from engine.models.linear import STORED_DTYPES
@@ -14,6 +18,17 @@ from engine.models.slow_ar import SlowAR
 _SLOW_PREFIX, _FAST_PREFIX = "text_model.model.", "audio_decoder."
 # the slow AR's table of all codebooks is stored among the fast AR's tensors
 _CODEBOOKS = "codebook_embeddings.weight"
+
+
+def build_dual_ar(config: LanguageModelConfig, max_batch: int) -> tuple[SlowAR, FastAR]:
+    """Both modules in torch's default dtype and device, nothing loaded yet.
+
+    `max_batch`: how many frames the fast AR is to make at once.
+    """
+    slow, fast = config.text_config, config.audio_decoder_config
+    semantic = config.semantic_start_token_id, config.semantic_end_token_id
+    slow_ar = SlowAR(slow, fast.num_codebooks, fast.vocab_size, semantic, config.eos_token_id)
+    return slow_ar, FastAR(fast, slow.dim, max_batch)
 
 
 def load_dual_ar(slow: SlowAR, fast: FastAR, weights: Iterable[tuple[str, Tensor]]) -> None:

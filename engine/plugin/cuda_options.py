@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from engine.link.config import EngineConfig
 from engine.models.graphs import batch_buckets
+from engine.worker_config import EngineConfig
 
 log = logging.getLogger("voice-gateway.worker")
 

@@ -14,11 +14,11 @@ import numpy as np
 from engine.api import EngineOverloadedError
 from engine.checkpoint.folder import Checkpoint
 from engine.errors import EngineStartError, PromptError
-from engine.link.config import EngineConfig
 from engine.models.request_table import RowSettings
 from engine.plugin.prefill import to_custom_params
 from engine.plugin.startup import prepare, uses_cuda
 from engine.text.prompt import Prompt
+from engine.worker_config import EngineConfig
 
 # tokens of the KV cache per stream where the configuration leaves it open on a CPU: a prompt with
 # history and a long segment, and as much again for cached prefixes
@@ -27,9 +27,9 @@ _KV_TOKENS_PER_STREAM = 4096
 
 @dataclass(frozen=True, slots=True)
 class CodeStep:
-    """What one or more decode steps made. `codes`: one bytes object a frame, uint16 LE [N].
+    """What one or more decode steps generated. `codes`: one bytes object a frame, uint16 LE [N].
 
-    `retractions`: how often the request was put back for want of KV cache, so far.
+    `retractions`: how often the request was retracted for want of KV cache, so far.
     """
 
     codes: list[bytes]
@@ -78,7 +78,7 @@ class LanguageEngine:
             cache_salt=cache_salt,
             priority=rank,
         )
-        made = 0
+        generated = 0
         async with aclosing(stream):
             async for output in stream:
                 meta = output["meta_info"]  # all but empty if aborted before the first step
@@ -86,12 +86,12 @@ class LanguageEngine:
                 _raise_refusal(finish)
                 frames = zip(output.get("output_ids", []), meta.get("codes", []), strict=False)
                 codes = [code for token, code in frames if token != self._end_id]
-                codes = codes[: max_frames - made]
-                made += len(codes)
-                looks = tuple(meta.get("text_token", ()))[: len(codes)]
+                codes = codes[: max_frames - generated]
+                generated += len(codes)
+                text_tokens = tuple(meta.get("text_token", ()))[: len(codes)]
                 yield CodeStep(
                     codes,
-                    looks,
+                    text_tokens,
                     meta.get("prompt_tokens", 0),
                     meta.get("cached_tokens", 0),
                     None if finish is None else finish["type"],
@@ -113,7 +113,7 @@ class LanguageEngine:
         """Ask the scheduler to drop a request; its stream then ends with finish "abort".
 
         Before the scheduler has the request nothing is asked: it would ignore the first word, and
-        SGLang sends no second one. Ask again when the request has made a step.
+        SGLang sends no second one. Ask again when the request has had a step.
         """
         manager = self._engine.tokenizer_manager
         state = manager.rid_to_state.get(request_id)
@@ -161,13 +161,15 @@ def _start(checkpoint: Checkpoint, config: EngineConfig) -> Any:
         "disable_overlap_schedule": True,
         "incremental_streaming_output": True,
         # SGLang takes one number for both the order of its own line and the cache's: we have a
-        # line of our own, so it ranks the cache only, and never puts a running request back
+        # line of our own, so it ranks the cache only, and never retracts a running request
         "enable_priority_scheduling": True,
         "disable_priority_preemption": True,
         "radix_eviction_policy": "priority",
         "max_running_requests": config.max_streams,
         "context_length": checkpoint.config.text_config.max_seq_len,
         "json_model_override_args": json.dumps({"architectures": ["DualARForSpeech"]}),
+        # else the scheduler polls: a whole core, for ever
+        "sleep_on_idle": True,
         "log_level": "error",
     }
     if kv_tokens is not None:

@@ -2,8 +2,8 @@
 
 Runs as a hook before `Scheduler.run_batch`, which sees the batch's requests in row order. A
 request's `custom_params` hold its sampling, and its prompt's codes with their positions; frames it
-made before a retraction are in its `customized_info`. From these every embedding of an extend step
-can be rebuilt, whichever part of the sequence the step covers: cold, after a cached prefix, in
+generated before a retraction are in its `customized_info`. From these every embedding of an extend
+step can be rebuilt, whichever part of the sequence the step covers: cold, after a cached prefix, in
 chunks, or after a retraction.
 """
 
@@ -60,8 +60,8 @@ def window_codes(
         runs.append((first, codes[taken : taken + end - first]))
         taken += end - first
     if generated and stop > prompt_length:
-        made = np.frombuffer(b"".join(generated), "<u2").reshape(-1, num_codebooks)
-        runs.append((prompt_length, made))
+        frames = np.frombuffer(b"".join(generated), "<u2").reshape(-1, num_codebooks)
+        runs.append((prompt_length, frames))
     for first, run in runs:
         low, high = max(first, start), min(first + len(run), stop)
         if low < high:
@@ -74,10 +74,12 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
     parts = []
     for req, start, length in zip(batch.reqs, batch.prefix_lens, batch.extend_lens, strict=True):
         params = req.sampling_params.custom_params
-        made = (req.customized_info or {}).get(codes_key, [])
+        generated = (req.customized_info or {}).get(codes_key, [])
         # a frame's first number is its semantic code
-        spoken = [int.from_bytes(frame[:2], "little") for frame in made]
+        spoken = [int.from_bytes(frame[:2], "little") for frame in generated]
         table.begin(req.kv.req_pool_idx, settings_of(params), spoken, tuple(params[_TEXT]))
         prompt = len(req.origin_input_ids)
-        parts.append(window_codes(params, prompt, made, start, start + length, table.num_codebooks))
-    table.stage_prefill(np.concatenate(parts))
+        parts.append(
+            window_codes(params, prompt, generated, start, start + length, table.num_codebooks)
+        )
+    table.stage_prefill([req.rid for req in batch.reqs], np.concatenate(parts))

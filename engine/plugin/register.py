@@ -24,7 +24,7 @@ def register() -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
     from transformers import AutoConfig
 
-    from engine.plugin.hf_config import MODEL_TYPE, DualARConfig
+    from engine.plugin.pretrained import MODEL_TYPE, DualARConfig
 
     AutoConfig.register(MODEL_TYPE, DualARConfig, exist_ok=True)
     for backend in SAMPLING_BACKENDS:
@@ -43,7 +43,7 @@ def _make_sampler() -> Any:
 
 
 def _make_attention(runner: Any, stock: Any) -> Any:
-    from engine.plugin.hf_config import MODEL_TYPE
+    from engine.plugin.pretrained import MODEL_TYPE
 
     if runner.model_config.hf_config.model_type != MODEL_TYPE:
         return stock(runner)
@@ -62,6 +62,5 @@ def _before_batch(scheduler: Any, batch: Any, *args: Any, **kwargs: Any) -> None
         return
     if batch.forward_mode.is_extend():
         stage_extend(step.table, batch, CODES_KEY)
-    DualARSampler.mode = draw_mode(
-        settings_of(req.sampling_params.custom_params) for req in batch.reqs
-    )
+    settings = (settings_of(req.sampling_params.custom_params) for req in batch.reqs)
+    step.table.stage_mode(draw_mode(settings))

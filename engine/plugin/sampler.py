@@ -11,13 +11,12 @@ from torch import Tensor
 
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import StepGraphs
-from engine.models.request_table import DrawMode
 from engine.plugin.frame_ids import frame_ids
 
 # key of the per-token extra output: bytes, little-endian uint16 [num_codebooks] a token
 CODES_KEY = "codes"
 # ... and which token of the text the frame speaks, where the checkpoint names alignment heads
-LOOK_KEY = "text_token"
+TEXT_TOKEN_KEY = "text_token"
 
 
 class DualARSampler(Sampler):
@@ -25,7 +24,6 @@ class DualARSampler(Sampler):
 
     # set by the model, which SGLang builds after us
     frame_step: FrameStep | StepGraphs | None = None
-    mode = DrawMode.ANY  # set by the scheduler's hook for the batch that runs
 
     def forward(
         self,
@@ -42,12 +40,12 @@ class DualARSampler(Sampler):
         # a graph's slots are padded to its batch, its logits and hidden states are not
         info = logits_output.customized_info
         slots = info["slots"][: logits.shape[0]]
-        ids, codes = step(logits, hidden, slots, DualARSampler.mode)
+        ids, codes = step(logits, hidden, slots, step.table.take_mode())
         packed = codes.to(torch.uint16).cpu().numpy()
         logits_output.customized_info = {CODES_KEY: [row.tobytes() for row in packed]}
-        if info["looks"]:
-            weights = sum(info["looks"])[: logits.shape[0]]
-            logits_output.customized_info[LOOK_KEY] = weights.argmax(dim=-1).tolist()
+        if info["text_weights"]:
+            weights = sum(info["text_weights"])[: logits.shape[0]]
+            logits_output.customized_info[TEXT_TOKEN_KEY] = weights.argmax(dim=-1).tolist()
         logits_output.hidden_states = None
         spoken = frame_ids(codes, step.slow.embeddings.num_embeddings)
         return torch.where(ids == step.slow.end_id, ids, spoken).to(torch.int32)

@@ -1,26 +1,21 @@
 """What must happen before torch and SGLang are imported, and makes their start short.
 
-SGLang's scheduler is a process of its own, which imports as much as we do (10 s of a core). On a
-CPU it is forked from a server process that begins with those imports at once, while this does
-its own; SGLang's default would begin with them when we are done. On CUDA SGLang's way stays: there
-it hands the child settings through the environment, which a running server would not see.
+SGLang's scheduler is a process of its own, which needs the same imports as we do (seven seconds of
+a core). On a CPU it is forked from this process when that has them (`engine.plugin.tokens_only`);
+a process with a CUDA context cannot be forked, so there SGLang's way stays.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
 import os
-from multiprocessing import forkserver, set_forkserver_preload
+from collections.abc import Iterator
 
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
-_PRELOAD = [
-    "sglang.srt.managers.scheduler",
-    "engine.plugin.entry.dual_ar",
-    "engine.plugin.cpu_attention",
-]
-
-_prepared = False
+_forked = False
 
 
 def uses_cuda(config: EngineConfig) -> bool:
@@ -29,7 +24,7 @@ def uses_cuda(config: EngineConfig) -> bool:
 
 
 def prepare(config: EngineConfig) -> None:
-    """Set what SGLang reads when it is imported, and begin the scheduler's imports. Idempotent."""
+    """Set what SGLang reads when it is imported, once for all."""
     os.environ["SGLANG_EXTERNAL_MODEL_PACKAGE"] = "engine.plugin.entry"
     os.environ.pop("SGLANG_USE_CPU_ENGINE", None)
     # Our own progress is enough. SGLang says disable=False itself, which outranks the environment,
@@ -40,15 +35,28 @@ def prepare(config: EngineConfig) -> None:
         return
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # seconds of recompilation otherwise
     os.environ["OMP_NUM_THREADS"] = str(config.threads)
-    global _prepared
-    _prepared = True
-    set_forkserver_preload(_PRELOAD)
-    forkserver.ensure_running()
+    global _forked
+    _forked = True
 
 
-def forkserver_is_used() -> bool:
-    """Whether `prepare` has started the server from which the scheduler is forked."""
-    return _prepared
+@contextlib.contextmanager
+def without_collections() -> Iterator[None]:
+    """No garbage collection for as long as the block lasts; what is there afterwards stays.
+
+    Imports make millions of objects and no garbage: collections are a third of their time. What is
+    frozen is not looked at by later ones either, which would hold up every stream.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def scheduler_is_forked() -> bool:
+    """Whether the scheduler shares this process's imports; `prepare` decides."""
+    return _forked
 
 
 def _cuda_devices() -> int:

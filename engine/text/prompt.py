@@ -1,15 +1,12 @@
 """Text, voice and history -> the model's input: token ids, and codes where the ids mean sound.
 
-Two layouts are known. "fish" is that of the model's authors (fish-speech) and the default; "omni"
-is that of the SGLang-Omni server (0.1.9). They differ in the system line of a plain request and in
-how speakers are tagged:
+The layout is that of the model's authors (fish-speech):
 
-    fish  system: instruction [transcripts, codes]   user: text             assistant: codes
-    omni  system: only when a voice is cloned        user: <|speaker:0|>text  ...
+    system: instruction [transcripts, codes]   user: text   assistant: codes   user: text   ...
 
-Every quoted piece is tokenized on its own and the ids are concatenated, so that merges never cross
-a border. A text, with its tag in front, is one piece: there the tag's last character may merge
-with what follows. Frame codes enter as ids `semantic_start + code of codebook 0`; the other
+Every piece is tokenized on its own and the ids are concatenated, so that merges never cross a
+border. Transcripts, with their tags, are one piece: there a tag's last character may merge with
+what follows. Frame codes enter as ids `semantic_start + code of codebook 0`; the other
 codebooks travel beside the ids. Imports neither torch nor SGLang.
 """
 
@@ -18,17 +15,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.checkpoint.folder import Checkpoint
-from engine.errors import PromptError
+from engine.errors import PromptError, UnspeakableError
 from engine.text.tokenizer import Span, TextTokenizer
 
 Codes = NDArray[np.uint16]
-Layout = Literal["fish", "omni"]
 
 SYSTEM = "<|im_start|>system\n"
 USER = "<|im_start|>user\n"
@@ -38,10 +33,8 @@ SPEAK = "convert the provided text to speech"
 CLONE = "convert the provided text to speech reference to the following:\n\nText:\n"
 SPEECH = "\n\nSpeech:\n"
 
-MAX_TURNS_PER_BATCH = 5
 RESERVED_FRAMES = 2048  # what fish-speech keeps free of the context for the answer
 
-_OMNI_TAG = "<|speaker:0|>"
 _SPEAKER = re.compile(r"<\|speaker:\d+\|>")
 
 
@@ -67,8 +60,8 @@ class Prompt:
 
     `input_ids`: length L. `code_spans`: [start, end) of each run of frames in `input_ids`.
     `codes`: uint16 [total, num_codebooks], the frames of all spans in order.
-    `text_span`: [start, end) of the text to be spoken now, its tag included. `token_spans`: for
-    each of its ids, the characters [start, end) of the caller's text that it stands for.
+    `text_span`: [start, end) of the text to be spoken now. `token_spans`: for each of its ids, the
+    characters [start, end) of the text that it stands for.
     """
 
     input_ids: list[int]
@@ -153,56 +146,50 @@ class PromptBuilder:
         text: str,
         references: Sequence[Reference] = (),
         history: Sequence[Turn] = (),
-        layout: Layout = "fish",
     ) -> Prompt:
         """One request: speak `text` with the voice of `references`, after `history`.
 
-        Several references are several speakers; in "fish" their transcripts are tagged by index
-        unless they carry a tag, and `text` names the speakers by `<|speaker:i|>`. "omni" knows
-        only speaker 0 and, itself, no history: here each earlier turn has the same form as in
-        "fish". Raises PromptError and TextError.
+        Several references are several speakers; their transcripts are tagged by index unless they
+        carry a tag, and `text` names the speakers by `<|speaker:i|>`. Raises PromptError and
+        TextError, UnspeakableError for `text` alone.
         """
-        if layout not in ("fish", "omni"):
-            raise PromptError(f"expected layout 'fish' or 'omni', got {layout!r}")
         if not text.strip():
             raise PromptError(f"expected text to speak, got {text!r}")
         assembly = _Assembly(self._tokenizer)
-        self._add_system(assembly, references, layout)
-        for index, turn in enumerate(history):
-            self._add_user(assembly, turn.text, layout)
-            assembly.scaffold(ASSISTANT)
-            assembly.frames(self._check_codes(turn.codes, f"history[{index}]"))
-            assembly.scaffold(END)
-        text_span = self._add_user(assembly, text, layout)
+        try:
+            self._add_system(assembly, references)
+            for index, turn in enumerate(history):
+                self._add_user(assembly, turn.text)
+                assembly.scaffold(ASSISTANT)
+                assembly.frames(self._check_codes(turn.codes, f"history[{index}]"))
+                assembly.scaffold(END)
+        except UnspeakableError as error:  # what has codes has been said
+            raise PromptError(f"references and history: {error}") from error
+        text_span = self._add_user(assembly, text)
         assembly.scaffold(ASSISTANT)
-        tag = len(_OMNI_TAG) if layout == "omni" else 0
-        return self._finish(assembly, text_span, tag)
+        return self._finish(assembly, text_span)
 
-    def _add_system(
-        self, assembly: _Assembly, references: Sequence[Reference], layout: Layout
-    ) -> None:
+    def _add_system(self, assembly: _Assembly, references: Sequence[Reference]) -> None:
         if not references:
-            if layout == "fish":
-                assembly.scaffold(SYSTEM, SPEAK, END)
+            assembly.scaffold(SYSTEM, SPEAK, END)
             return
         codes = [
             self._check_codes(reference.codes, f"references[{index}]")
             for index, reference in enumerate(references)
         ]
         assembly.scaffold(SYSTEM, CLONE)
-        for transcript in _transcripts([reference.text for reference in references], layout):
-            assembly.text(transcript)
+        assembly.text(_transcript([reference.text for reference in references]))
         assembly.scaffold(SPEECH)
         assembly.frames(np.concatenate(codes))
         assembly.scaffold(END)
 
-    def _add_user(self, assembly: _Assembly, text: str, layout: Layout) -> Span:
+    def _add_user(self, assembly: _Assembly, text: str) -> Span:
         assembly.scaffold(USER)
-        span = assembly.text(f"{_OMNI_TAG}{text}" if layout == "omni" else text)
+        span = assembly.text(text)
         assembly.scaffold(END)
         return span
 
-    def _finish(self, assembly: _Assembly, text_span: Span, tag: int) -> Prompt:
+    def _finish(self, assembly: _Assembly, text_span: Span) -> Prompt:
         if len(assembly.ids) > self.max_prompt_tokens:
             raise PromptError(
                 f"expected a prompt of at most {self.max_prompt_tokens} tokens, "
@@ -210,8 +197,9 @@ class PromptBuilder:
             )
         empty = np.empty((0, self._config.num_codebooks), np.uint16)
         codes = np.concatenate([empty, *assembly.codes])
-        spans = ((max(start - tag, 0), max(end - tag, 0)) for start, end in assembly.token_spans)
-        return Prompt(assembly.ids, tuple(assembly.spans), codes, text_span, tuple(spans))
+        return Prompt(
+            assembly.ids, tuple(assembly.spans), codes, text_span, tuple(assembly.token_spans)
+        )
 
     def _check_codes(self, codes: ArrayLike, where: str) -> Codes:
         """Codes as uint16 [frames, num_codebooks]; PromptError for any other shape or range."""
@@ -238,43 +226,12 @@ class PromptBuilder:
         return array.astype(np.uint16)
 
 
-def _transcripts(texts: list[str], layout: Layout) -> list[str]:
-    """The text pieces of the system message."""
-    if layout == "omni":
-        return [f"<|speaker:0|>{text}" for text in texts if text]
+def _transcript(texts: list[str]) -> str:
+    """What all references say, as the system message has it."""
     for index, text in enumerate(texts):
         if not text.strip():
             raise PromptError(f"references[{index}]: expected a transcript, got {text!r}")
-    tagged = [
+    return "\n".join(
         text if _SPEAKER.search(text) else f"<|speaker:{index}|>{text}"
         for index, text in enumerate(texts)
-    ]
-    return ["\n".join(tagged)]
-
-
-def split_turns(text: str, chunk_length: int = 512, *, keep_lead_in: bool = False) -> list[str]:
-    """Cut a long dialogue at its `<|speaker:N|>` tags into texts to be spoken one after the other.
-
-    As fish-speech does it: each turn is stripped; turns are packed in order, at most 5 and at most
-    `chunk_length` UTF-8 bytes of turns together (a longer turn stays whole), joined by a line end;
-    what stands before the first tag is dropped, unless `keep_lead_in`. Text without tags comes back
-    whole. Each result is one `build(text, history=...)`, whose history holds the ones before it.
-    """
-    tags = list(_SPEAKER.finditer(text))
-    if not tags:
-        return [text]
-    starts = [tag.start() for tag in tags]
-    if keep_lead_in and text[: starts[0]].strip():
-        starts.insert(0, 0)
-    ends = [*starts[1:], len(text)]
-    turns = [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-    batches: list[list[str]] = []
-    room_bytes = 0
-    for turn in turns:
-        turn_bytes = len(turn.encode(errors="surrogatepass"))
-        if not batches or len(batches[-1]) >= MAX_TURNS_PER_BATCH or turn_bytes > room_bytes:
-            batches.append([])
-            room_bytes = chunk_length
-        batches[-1].append(turn)
-        room_bytes -= turn_bytes
-    return ["\n".join(batch) for batch in batches]
+    )

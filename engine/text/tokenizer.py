@@ -7,25 +7,22 @@ shares the model (vocabulary and merges, one copy in memory) and knows no added 
 characters. Nothing has to be escaped, and no spelling can slip through. `<|speaker:0|>` is
 ordinary text in this model anyway.
 
-Another way to read text (phones, say) is another implementation of `TextTokenizer`, registered
-under the name that the checkpoint gives in `voice_gateway.text_frontend`. Imports neither torch
-nor SGLang.
+Another way to read text (phones, say) is another implementation of `TextTokenizer`, entered in
+`engine.text.registry`. Imports neither torch nor SGLang.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
 from engine.errors import CheckpointError, TextError
-from engine.link.config import ForeignText
 
 IM_START, IM_END, VOICE = "<|im_start|>", "<|im_end|>", "<|voice|>"
 PAD, AUDIO_PAD = "<|pad|>", "<|audio_pad|>"
@@ -61,12 +58,20 @@ class TextTokenizer(Protocol):
         """Legal ids are 0..num_tokens-1; later rows of the embedding are padding."""
         ...
 
+    @property
+    def speaks_tags(self) -> bool:
+        """A text that is only a free-form tag can be said."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError."""
         ...
 
     def encode_spans(self, text: str) -> tuple[list[int], list[Span]]:
-        """As `encode`, and for each id the characters [start, end) of `text` it stands for."""
+        """As `encode`, and for each id the characters [start, end) of `text` it stands for.
+
+        Raises UnspeakableError, which is a TextError, where nothing of the text can be said.
+        """
         ...
 
     def encode_scaffold(self, piece: str) -> tuple[int, ...]:
@@ -119,6 +124,11 @@ class BpeTokenizer:
     def num_tokens(self) -> int:
         """Greatest id plus one (155774 in S2-Pro, whose embedding has 155776 rows)."""
         return self._num_tokens
+
+    @property
+    def speaks_tags(self) -> bool:
+        """Its model makes what a tag says."""
+        return True
 
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError on lone surrogates."""
@@ -195,46 +205,15 @@ def check_special(full: Tokenizer, config: LanguageModelConfig) -> SpecialTokens
     )
 
 
-def load_bpe(checkpoint: Checkpoint) -> BpeTokenizer:
+def read_definition(checkpoint: Checkpoint) -> Tokenizer:
     """Read `tokenizer.json`. Raises CheckpointError."""
     path = checkpoint.tokenizer_path
     try:
-        full = Tokenizer.from_file(str(path))
+        return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
         raise CheckpointError(f"{path}: expected a tokenizer definition, got: {error}") from error
-    return BpeTokenizer(full, checkpoint.config)
 
 
-Frontend = Callable[[Checkpoint, ForeignText], TextTokenizer]
-
-
-def _load_phones(checkpoint: Checkpoint, foreign_text: ForeignText) -> TextTokenizer:
-    from engine.text.frontend.tokenizer import load_phones  # brings a lexicon along
-
-    return load_phones(checkpoint, foreign_text)
-
-
-FRONTENDS: dict[str, Frontend] = {
-    "bpe": lambda checkpoint, _: load_bpe(checkpoint),  # its model reads all languages
-    "phones": _load_phones,
-}
-
-
-def load_tokenizer(
-    checkpoint: Checkpoint, foreign_text: ForeignText = "transliterate"
-) -> TextTokenizer:
-    """The frontend that the checkpoint names in `voice_gateway.text_frontend` (default "bpe").
-
-    `foreign_text`: what a frontend of one language does with other scripts.
-
-    A new frontend adds its factory to `FRONTENDS`; it imports what is heavy inside the factory.
-    Raises CheckpointError for an unknown name or bad tokenizer files.
-    """
-    name = checkpoint.config.voice_gateway.text_frontend
-    frontend = FRONTENDS.get(name)
-    if frontend is None:
-        raise CheckpointError(
-            f"{checkpoint.path}: expected voice_gateway.text_frontend among "
-            f"{', '.join(sorted(FRONTENDS))}, got {name!r}"
-        )
-    return frontend(checkpoint, foreign_text)
+def load_bpe(checkpoint: Checkpoint) -> BpeTokenizer:
+    """The BPE of a checkpoint's `tokenizer.json`. Raises CheckpointError."""
+    return BpeTokenizer(read_definition(checkpoint), checkpoint.config)

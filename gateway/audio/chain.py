@@ -28,26 +28,19 @@ from gateway.types import AudioFormat, Packet
 _DRAIN_STEP_MS = 10.0
 
 
-def make_chain(
-    audio_format: AudioFormat, engine_rate_hz: int, speed: float = 1.0, voice_gain: float = 1.0
-) -> Chain:
-    """A new context's chain. `voice_gain`: constant factor of its voice, see `loudness`.
+def make_chain(audio_format: AudioFormat, engine_rate_hz: int, speed: float = 1.0) -> Chain:
+    """A new context's chain.
 
     Raises:
         ValueError: a setting is out of its range.
     """
-    return Chain(audio_format, engine_rate_hz, speed, voice_gain)
+    return Chain(audio_format, engine_rate_hz, speed)
 
 
 class Chain:
     """Implements `types.AudioChain`."""
 
-    def __init__(
-        self, audio_format: AudioFormat, engine_rate_hz: int, speed: float, voice_gain: float
-    ) -> None:
-        if not voice_gain > 0.0:
-            raise ValueError(f"voice_gain: expected above 0, got {voice_gain}")
-        self._voice_gain = np.float32(voice_gain)
+    def __init__(self, audio_format: AudioFormat, engine_rate_hz: int, speed: float) -> None:
         self._engine_hz, self._out_hz = engine_rate_hz, audio_format.sample_rate_hz
         self._encoder: PacketEncoder = make_encoder(audio_format)
         self._frame_samples = audio_format.frame_samples
@@ -109,8 +102,6 @@ class Chain:
         """
         samples = from_bytes(pcm)
         if self._end is None:
-            if self._voice_gain != 1.0:
-                samples = samples * self._voice_gain
             self._accept(self._stitcher.push(self._stretcher.push(samples)))
 
     def end_segment(self) -> None:

@@ -20,6 +20,8 @@ from gateway.audio.constants import Samples, samples_of
 from gateway.audio.fifo import EMPTY
 
 SPEED_MIN, SPEED_MAX = 0.5, 2.0
+# FFmpeg's result depends on how its input is cut, by up to 6e-4. An engine's frame is whole blocks.
+_BLOCK_SAMPLES = 512
 _FLUSH_MS = 100.0  # silence that pushes the last window out
 
 
@@ -62,6 +64,7 @@ class Stretcher:
         self._speed = speed
         self._rate_hz = rate_hz
         self._pushed = self._given = 0
+        self._held = EMPTY  # too little for a block
         self._source: av.filter.context.FilterContext | None = None
         if speed != 1.0:
             self._build()
@@ -87,14 +90,22 @@ class Stretcher:
         self._pushed += len(samples)
         if self._source is None or not len(samples):
             return samples
-        self._send(samples)
-        return self._receive()
+        held = np.concatenate((self._held, samples))
+        whole = len(held) // _BLOCK_SAMPLES * _BLOCK_SAMPLES
+        self._held = held[whole:]
+        parts = []
+        for start in range(0, whole, _BLOCK_SAMPLES):
+            self._send(held[start : start + _BLOCK_SAMPLES])
+            parts.append(self._receive())
+        return np.concatenate(parts) if parts else EMPTY
 
     def finish(self) -> Samples:
         """Return the rest; nothing may be pushed afterwards."""
         if self._source is None:
             return EMPTY
-        self._send(np.zeros(samples_of(_FLUSH_MS, self._rate_hz), np.float32))
+        silence = np.zeros(samples_of(_FLUSH_MS, self._rate_hz), np.float32)
+        self._send(np.concatenate((self._held, silence)))
+        self._held = EMPTY
         self._source.push(None)
         missing = stretched_position(self._pushed, self._speed) - self._given
         rest = self._receive()[: max(0, missing)]

@@ -15,7 +15,7 @@ import itertools
 PER_TURN = 4  # of up to eight frames each: less than a millisecond
 
 
-class Turns:
+class LoopSlots:
     """Shared by all that take in."""
 
     def __init__(self, per_turn: int = PER_TURN) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import engine.api as api
 from gateway.clock import clock_ms
 from gateway.engine_link.gathering import Gatherer
-from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.loop_slots import LoopSlots
 from gateway.types import (
     Abort,
     Aborted,
@@ -56,6 +56,7 @@ def facts_of(info: api.EngineInfo) -> EngineFacts:
         max_frames=info.max_frames,
         voices=info.voices,
         wants_words=info.wants_words,
+        speaks_tags=info.speaks_tags,
     )
 
 
@@ -88,13 +89,13 @@ def report_of(request_id: str, item: api.SpeechEvent) -> EngineReport:
 
 
 class EnginePort:
-    """One session's requests. Method calls return at once. `turns`: shared with other sessions."""
+    """One session's requests. Method calls return at once. `slots`: shared with other sessions."""
 
     def __init__(
-        self, engine: api.SpeechEngine, listener: EngineListener, turns: Turns | None = None
+        self, engine: api.SpeechEngine, listener: EngineListener, slots: LoopSlots | None = None
     ) -> None:
         self._engine = engine
-        self._turns = turns or Turns()
+        self._slots = slots or LoopSlots()
         self._listener = listener
         self._speaking: dict[str, asyncio.Task[None]] = {}
         self._gathered: dict[str, Gatherer] = {}
@@ -178,8 +179,8 @@ class EnginePort:
                 await stream.aclose()
 
     async def _report_in_turn(self, request_id: str, item: api.SpeechEvent) -> None:
-        if not self._turns.take():
-            await self._turns.wait(self._listener.dry_at_ms(request_id))
+        if not self._slots.take():
+            await self._slots.wait(self._listener.dry_at_ms(request_id))
         self._report(request_id, item)
 
     def _report(self, request_id: str, item: api.SpeechEvent) -> None:

@@ -44,7 +44,7 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
 
         return FakeEngine()
     from engine.link.client import WorkerEngine
-    from engine.link.config import EngineConfig
+    from engine.worker_config import EngineConfig
 
     settings: dict[str, Any] = {
         "checkpoint": config.checkpoint,

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from engine.api import SpeechEngine
 from gateway.clock import clock_ms
-from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.loop_slots import LoopSlots
 from gateway.engine_link.port import EnginePort
 from gateway.errors import ClientError, GatewayError, TakenOverError
 from gateway.server.metrics import Metrics
@@ -60,10 +60,10 @@ class SessionDriver:
         metrics: Metrics,
         sink: Sink,
         on_over: Callable[[SessionDriver], object] = lambda driver: None,
-        turns: Turns | None = None,
+        slots: LoopSlots | None = None,
     ) -> None:
         self._session = make_session(clock_ms())
-        self._port = EnginePort(engine, self, turns)
+        self._port = EnginePort(engine, self, slots)
         self._metrics = metrics
         self._sink: Sink | None = sink
         self._on_over = on_over

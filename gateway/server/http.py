@@ -73,7 +73,8 @@ class SpeechEndpoint:
         self, dialect: HttpDialect, commands: list[Command], request: Request, send: Send
     ) -> None:
         config = self._service.config
-        sink = ResponseSink(dialect, config, self._service.metrics)
+        hang_up: HangUp = request.scope["state"][HANG_UP]
+        sink = ResponseSink(dialect, config, self._service.metrics, hang_up)
         try:
             async with self._service.session(self._route.name, sink, _limits(config)) as driver:
                 await self._converse(commands, sink, driver, request, send)
@@ -91,9 +92,8 @@ class SpeechEndpoint:
         sink.driver = driver
         driver.begin()
         driver.receive(*commands)
-        hang_up: HangUp = request.scope["state"][HANG_UP]
         try:
-            await _unless_gone(request, _respond(sink, send, hang_up))
+            await _unless_gone(request, _respond(sink, send))
         finally:
             sink.outbox.close(discard=True)
 
@@ -117,7 +117,7 @@ def _limits(config: Config) -> Limits:
     )
 
 
-async def _respond(sink: ResponseSink, send: Send, hang_up: HangUp) -> None:
+async def _respond(sink: ResponseSink, send: Send) -> None:
     """Send the response. Raises the GatewayError that came before any sound."""
     piece = await sink.outbox.take()
     if piece is None and sink.error is not None:
@@ -135,7 +135,7 @@ async def _respond(sink: ResponseSink, send: Send, hang_up: HangUp) -> None:
         await send({"type": "http.response.body", "body": b""})
     else:
         log.info("cutting a response short: %s", sink.error)
-        hang_up(1011, sink.error.code)
+        sink.hang_up(1011, sink.error.code)
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, None]) -> None:

@@ -27,6 +27,8 @@ class Metrics:
             return Gauge(prefix + name, text, labels, registry=self.registry)
 
         self.ready = gauge("ready", "1 while the engine can speak")
+        self.engine_losses_total = counter("engine_losses", "Engines that died or got stuck")
+        self.engine_restarts_total = counter("engine_restarts", "... and speak again")
         self.sessions = gauge("open_sessions", "Open sessions", ("protocol",))
         self.sessions_total = counter("sessions", "Sessions ever opened", ("protocol",))
         self.refused_total = counter("refused", "Sessions and requests refused", ("code",))

@@ -7,6 +7,7 @@ from gateway.dialects import Close, Frame, HttpDialect
 from gateway.errors import EngineFailedError, GatewayError, SlowClientError, family
 from gateway.server.metrics import Metrics
 from gateway.server.sink import DialectSink
+from gateway.server.transport import HangUp
 from gateway.types import Event, Failed, Interrupted
 
 _STATUS = {error.code: error.http_status for error in family(GatewayError)}
@@ -26,8 +27,11 @@ class ResponseSink(DialectSink):
 
     dialect: HttpDialect
 
-    def __init__(self, dialect: HttpDialect, config: Config, metrics: Metrics) -> None:
+    def __init__(
+        self, dialect: HttpDialect, config: Config, metrics: Metrics, hang_up: HangUp
+    ) -> None:
         super().__init__(dialect, config, metrics)
+        self.hang_up = hang_up
         self.error: GatewayError | None = None
         self.error_was_told = False
         self._begun = False
@@ -51,8 +55,9 @@ class ResponseSink(DialectSink):
         self._fail(error, Failed(None, error.code, str(error)))
 
     def on_slow_client(self, error: SlowClientError) -> None:
-        """The body ends here, unfinished."""
+        """The body ends here, unfinished; what was sent already waits unread."""
         self._fail(error, None)
+        self.hang_up(error.close_code or 1008, error.code)
 
     def _fail(self, error: GatewayError, event: Failed | None) -> None:
         if self.error is None:

@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator
 from engine.api import EngineInfo, EngineStats, SpeechEngine
 from gateway.audio import make_chain
 from gateway.config import Config
-from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.loop_slots import LoopSlots
 from gateway.engine_link.port import facts_of
+from gateway.engine_link.supervised import SupervisedEngine
 from gateway.errors import GatewayError, OverloadedError, UnauthorizedError
 from gateway.server.driver import SessionDriver, Sink
 from gateway.server.metrics import Metrics
@@ -33,6 +34,7 @@ class Stage(enum.Enum):
 
     STARTING = "starting"
     READY = "ready"
+    RESTARTING = "restarting"
     FAILED = "failed"
     STOPPED = "stopped"
 
@@ -46,9 +48,9 @@ class Service:
         self.metrics = Metrics()
         self.stage = Stage.STARTING
         self.failure: Exception | None = None
-        self._engine = engine
+        self._engine = SupervisedEngine(engine, self._engine_lost, self._engine_back)
+        self._slots = LoopSlots()
         self._segmenters = functools.partial(segmenter_for, read=read)
-        self._turns = Turns()
         self._info: EngineInfo | None = None
         self._starting: asyncio.Task[None] | None = None
         self._sessions: dict[SessionDriver, str] = {}  # to its protocol
@@ -93,8 +95,7 @@ class Service:
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
-        for driver in list(self._sessions):
-            await driver.close()
+        await asyncio.gather(*(driver.close() for driver in self._sessions))
         await asyncio.gather(*self._closing, return_exceptions=True)
         await self._engine.close()
 
@@ -190,7 +191,7 @@ class Service:
             self.metrics,
             sink,
             self._end,
-            self._turns,
+            self._slots,
         )
         if resumption is not None and token is not None:
             self._resumable.add(token, resumption.api_key, driver)
@@ -210,6 +211,21 @@ class Service:
         else:
             self.stage = Stage.READY
             self.metrics.ready.set(1)
+
+    def _engine_lost(self, reason: str) -> None:
+        if self.stage is Stage.STOPPED:
+            return
+        self.stage = Stage.RESTARTING
+        self.metrics.ready.set(0)
+        self.metrics.engine_losses_total.inc()
+
+    def _engine_back(self, info: EngineInfo) -> None:
+        if self.stage is Stage.STOPPED:
+            return
+        self._info = info
+        self.stage = Stage.READY
+        self.metrics.ready.set(1)
+        self.metrics.engine_restarts_total.inc()
 
 
 def _warm_up(info: EngineInfo) -> None:

@@ -102,7 +102,11 @@ def _uvicorn_config(config: Config, service: Service) -> uvicorn.Config:
     return uvicorn.Config(
         create_app(service),
         loop="none",
-        http=request_protocol(config.request_timeout_ms),
+        http=request_protocol(
+            config.request_timeout_ms,
+            config.slow_client_timeout_ms,
+            service.metrics.slow_clients_total.inc,
+        ),
         ws=StreamProtocol,
         ws_max_size=_HARD_SIZE_FACTOR * config.max_message_bytes,
         ws_ping_interval=config.ping_interval_ms / 1000,

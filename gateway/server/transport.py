@@ -20,13 +20,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.exceptions import InvalidState
-from websockets.frames import Opcode
+from websockets.frames import CloseCode, Opcode
 
 HANG_UP = "hang_up"
 SEND_ALL = "send_all"
 LINGER_S = 2.0
 # Unsent bytes the kernel may hold per connection: what it holds cannot be taken back at a barge-in.
 KERNEL_UNSENT_BYTES = 64 * 1024
+
+# What an HTTP client must at least read within each `slow_client_timeout_ms` when more waits.
+READ_BYTES = 16 * 1024
 
 _PONG_HEAD = bytes([0x80 | Opcode.PONG])  # the first byte of a whole pong: FIN and its opcode
 
@@ -85,6 +88,15 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.close()
         self.loop.call_later(LINGER_S, self.transport.abort)
 
+    def send_receive_event_to_app(self) -> None:
+        """A whole message; one that is not UTF-8 is its sender's mistake, and no error of ours."""
+        if self.curr_msg_data_type == "text" and not (self.close_sent or _is_text(self.frames)):
+            self.frames = []
+            self.conn.send_close(CloseCode.INVALID_DATA)
+            self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
+
     def handle_ping(self) -> None:
         """Answer; a client that does not read gets the newest answer only, once it reads again.
 
@@ -114,14 +126,24 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
 
 
+def _is_text(frames: Sequence[bytes]) -> bool:
+    try:
+        b"".join(frames).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class RequestProtocol(H11Protocol):
     """HTTP that can be cut in the middle of a response, so that it cannot pass for a whole one.
 
     A client has `request_timeout_s` to send a request, head and body, from its first byte on; for
-    a connection's first request the time begins when it connects. uvicorn would wait for ever.
+    a connection's first request the time begins when it connects. uvicorn would wait for ever, also
+    for a client to read: here it has `slow_client_timeout_s` for each `READ_BYTES` of what waits.
     """
 
     request_timeout_s: ClassVar[float] = 15.0
+    slow_client_timeout_s: ClassVar[float] = 15.0
 
     def __init__(
         self,
@@ -131,7 +153,8 @@ class RequestProtocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, {**app_state, HANG_UP: self.hang_up}, _loop)
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None  # of the request
+        self._reading_deadline: asyncio.TimerHandle | None = None
         self._given_up = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -152,7 +175,32 @@ class RequestProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing will come."""
         self._expect_nothing()
+        self._expect_no_reading()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than we write."""
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        """It has read enough."""
+        super().resume_writing()
+        self._expect_no_reading()
+
+    def on_response_complete(self) -> None:
+        """What is unsent must still be read, also when the connection closes behind it."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._expect_reading()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """No further request: close behind what is unsent."""
+        super().timeout_keep_alive_handler()
+        self._expect_reading()
+
+    def slow_client(self) -> None:
+        """Called before a client that does not read is cut off; for whoever counts them."""
 
     def hang_up(self, code: int, reason: str) -> None:
         """Cut the connection."""
@@ -172,6 +220,28 @@ class RequestProtocol(H11Protocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _expect_reading(self) -> None:
+        if self._reading_deadline is None and (unsent := self.transport.get_write_buffer_size()):
+            self._reading_deadline = self.loop.call_later(
+                self.slow_client_timeout_s, self._judge_reading, unsent
+            )
+
+    def _expect_no_reading(self) -> None:
+        if self._reading_deadline is not None:
+            self._reading_deadline.cancel()
+            self._reading_deadline = None
+
+    def _judge_reading(self, unsent_before: int) -> None:
+        self._reading_deadline = None
+        unsent = self.transport.get_write_buffer_size()
+        if unsent == 0 or self.transport.get_protocol() is not self:
+            return
+        if unsent_before - unsent < min(READ_BYTES, unsent_before):
+            self.slow_client()
+            self.transport.abort()
+        else:
+            self._expect_reading()
+
     def _too_slow(self) -> None:
         """Say so to whoever has begun a request; nobody can be told while its answer is made."""
         if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
@@ -187,11 +257,19 @@ class RequestProtocol(H11Protocol):
             self.transport.abort()
 
 
-def request_protocol(request_timeout_ms: int) -> type[RequestProtocol]:
-    """uvicorn makes protocols from a class, which therefore carries the setting."""
+def request_protocol(
+    request_timeout_ms: int,
+    slow_client_timeout_ms: int,
+    on_slow_client: Callable[[], object] = lambda: None,
+) -> type[RequestProtocol]:
+    """uvicorn makes protocols from a class, which therefore carries the settings."""
 
     class Bounded(RequestProtocol):
         request_timeout_s = request_timeout_ms / 1000
+        slow_client_timeout_s = slow_client_timeout_ms / 1000
+
+        def slow_client(self) -> None:
+            on_slow_client()
 
     return Bounded
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gateway.errors import (
     ContextStateError,
+    InvalidTextError,
+    LimitExceededError,
     UnknownContextError,
     UnknownVoiceError,
 )
-from gateway.session.intake import check_text
 from gateway.session.requests import Requests
 from gateway.session.roster import Roster
 from gateway.types import (
@@ -20,6 +21,7 @@ from gateway.types import (
     End,
     Flush,
     Interrupt,
+    Limits,
     Playback,
     Resume,
     Resumed,
@@ -29,21 +31,21 @@ from gateway.types import (
     WarmVoice,
 )
 from gateway.utterance.context import State
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 from gateway.utterance.utterance import Utterance
 
 
 class Commands:
     """Obeys commands on one session's utterances."""
 
-    def __init__(self, around: Surroundings, roster: Roster, requests: Requests) -> None:
-        self._around = around
+    def __init__(self, shared: Shared, roster: Roster, requests: Requests) -> None:
+        self._shared = shared
         self._roster = roster
         self._requests = requests
-        self._voices = around.facts.voices
+        self._voices = shared.facts.voices
         self._defaults = ContextSettings(
             voice=self._voices[0] if self._voices else "default",
-            normalize=around.facts.wants_words,
+            normalize=shared.facts.wants_words,
         )
         self._warmed: set[str] = set()
 
@@ -104,7 +106,7 @@ class Commands:
             case Flush():
                 utterance.flush(command.flush_id, now_ms)
             case End():
-                utterance.context.end(now_ms)
+                utterance.end(now_ms)
             case Interrupt():
                 self.interrupt(utterance, command.played_ms, now_ms)
             case Duck():
@@ -120,11 +122,11 @@ class Commands:
                 raise _over_error(context_id)
             case Interrupt():
                 self._roster.note_interrupted(context_id, answer.generation)
-                self._around.emit(Send((answer,)))
+                self._shared.emit(Send((answer,)))
             case Duck():
-                self._around.emit(Send((Ducked(context_id, answer.sent_ms),)))
+                self._shared.emit(Send((Ducked(context_id, answer.sent_ms),)))
             case Resume():
-                self._around.emit(Send((Resumed(context_id, answer.sent_ms),)))
+                self._shared.emit(Send((Resumed(context_id, answer.sent_ms),)))
 
     def _is_new(self, context_id: str) -> bool:
         return self._roster.find(context_id) is None and not self._roster.is_forgotten(context_id)
@@ -145,7 +147,7 @@ class Commands:
         else:
             self._roster.check_room(self._defaults.preempt)
         buffered = sum(u.context.buffered_chars for u in self._roster.queue)
-        check_text(command.text, received, buffered, self._around.limits)
+        _check_text(command.text, received, buffered, self._shared.limits)
         if utterance is None:
             utterance = self._open(command.context, self._defaults, now_ms)
         utterance.context.touched_at_ms = now_ms
@@ -174,8 +176,8 @@ class Commands:
     def _confirm(self, context_id: str | None, settings: ContextSettings) -> None:
         if settings.voice not in self._warmed:
             self._warmed.add(settings.voice)
-            self._around.emit(WarmVoice(settings.voice))
-        self._around.emit(Send((Configured(context_id, settings),)))
+            self._shared.emit(WarmVoice(settings.voice))
+        self._shared.emit(Send((Configured(context_id, settings),)))
 
     def _open(self, context_id: str, settings: ContextSettings, now_ms: float) -> Utterance:
         self._roster.check_room(settings.preempt)
@@ -187,7 +189,7 @@ class Commands:
             settings,
             self._roster.generation(context_id),
             self._roster.last_playout,
-            self._around,
+            self._shared,
             now_ms,
         )
         self._roster.add(utterance)
@@ -198,3 +200,31 @@ def _over_error(context_id: str) -> ContextStateError:
     return ContextStateError(
         f"context: expected one that is not over, got {context_id}; configure opens it anew"
     )
+
+
+def _check_text(text: str, received_chars: int, buffered_chars: int, limits: Limits) -> None:
+    """Whether a peer may send this as text, and so much of it.
+
+    Raises InvalidTextError or LimitExceededError; the text is then as if never sent.
+
+    `received_chars`: what the context has; `buffered_chars`: what waits in the whole session.
+    """
+    if not text.isascii():
+        for position, char in enumerate(text):
+            if "\ud800" <= char <= "\udfff":
+                raise InvalidTextError(
+                    f"text: expected Unicode characters, got the lone surrogate"
+                    f" U+{ord(char):04X} at {position}"
+                )
+    if (position := text.find("\0")) >= 0:
+        raise InvalidTextError(f"text: expected no NUL characters, got one at {position}")
+    if received_chars + len(text) > limits.max_context_chars:
+        raise InvalidTextError(
+            f"text: expected at most {limits.max_context_chars} characters in a context,"
+            f" got {received_chars + len(text)}"
+        )
+    if buffered_chars + len(text) > limits.max_buffered_chars:
+        raise LimitExceededError(
+            f"text: expected at most {limits.max_buffered_chars} characters waiting to be spoken,"
+            f" got {buffered_chars + len(text)}; send this piece again later"
+        )

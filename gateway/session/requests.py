@@ -38,8 +38,8 @@ class Requests:
     def text_tokens(self, event: TextTokens) -> None:
         """What the text tokens of a request's frames mean."""
         utterance = self._live.get(event.request_id)
-        if utterance is not None and utterance.speech.making is not None:
-            utterance.speech.making.token_spans = event.spans
+        if utterance is not None and utterance.lines.making is not None:
+            utterance.lines.making.token_spans = event.spans
 
     def frames(self, event: Frames) -> bool:
         """Sound. Returns whether there may be something to do now that there was not before."""
@@ -113,7 +113,7 @@ class Requests:
 
     def check_integrity(self, utterances: list[Utterance]) -> None:
         """For tests: the requests are exactly those that the utterances wait for."""
-        making = [u.speech.making for u in utterances if u.speech.making is not None]
+        making = [u.lines.making for u in utterances if u.lines.making is not None]
         assert {line.request_id for line in making} == set(self._live)
         assert not set(self._live) & set(self._aborting)
         interrupting = {u.id for u in utterances if u.context.state is State.INTERRUPTING}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 
-class Speaker(Protocol):
+class Scheduled(Protocol):
     """What the schedule must know of a context."""
 
     @property
@@ -36,26 +36,26 @@ class Speaker(Protocol):
         ...
 
 
-SpeakerT = TypeVar("SpeakerT", bound=Speaker)
+ScheduledT = TypeVar("ScheduledT", bound=Scheduled)
 
 
-def choose(speakers: Sequence[SpeakerT], look_ahead: int) -> SpeakerT | None:
+def choose(contexts: Sequence[ScheduledT], look_ahead: int) -> ScheduledT | None:
     """The first context, in order of playing, whose next segment may be submitted."""
     unstarted = 0
-    for speaker in speakers:
-        unstarted += speaker.unstarted_lines
+    for context in contexts:
+        unstarted += context.unstarted_lines
         if unstarted >= look_ahead:
             return None
-        if speaker.has_pending:
-            return None if speaker.is_making else speaker
+        if context.has_pending:
+            return None if context.is_making else context
     return None
 
 
-def choose_unsent(speakers: Sequence[SpeakerT], now_ms: float) -> SpeakerT | None:
+def choose_unsent(contexts: Sequence[ScheduledT], now_ms: float) -> ScheduledT | None:
     """While nothing can be sent: the front context, until the lead it may have is made."""
-    for speaker in speakers:
-        if speaker.is_making or not speaker.wants_more(now_ms):
+    for context in contexts:
+        if context.is_making or not context.wants_more(now_ms):
             return None
-        if speaker.has_pending:
-            return speaker
+        if context.has_pending:
+            return context
     return None

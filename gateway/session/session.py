@@ -4,7 +4,7 @@ Theory of operation. Utterances stand in a queue in the order of their opening. 
 own small thing and then settles: submit what may be submitted, send what is due, until neither
 changes anything. The shell performs the `effects`, tells the time, calls `tick` when
 `next_deadline_ms` has come, and hands back what the engine says about each request. A session
-with a `resume_token` outlives its connection for a while: see `hold.py`.
+with a `resume_token` outlives its connection for a while: see `resume.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from gateway.errors import ClientError, OverloadedError, ResumeExpiredError
 from gateway.session.commands import Commands
-from gateway.session.hold import Hold, rewind
 from gateway.session.requests import Requests
+from gateway.session.resume import ResumeWindow, rewind
 from gateway.session.roster import Roster
 from gateway.session.schedule import choose, choose_unsent
 from gateway.text.segment import segmenter_for
@@ -39,9 +39,9 @@ from gateway.types import (
     Send,
     TextTokens,
 )
-from gateway.utterance.faded_tail import Joint
+from gateway.utterance.faded_tail import FadedTail
 from gateway.utterance.history import Prosody
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 from gateway.utterance.utterance import Utterance
 from gateway.utterance.word_times import SpeechRate
 
@@ -64,14 +64,14 @@ class Session:
         self.id = session_id
         self._limits = limits
         self._engine = engine
-        self._hold = Hold(limits, resume_token)
+        self._resume_window = ResumeWindow(limits, resume_token)
         self._effects: list[Effect] = []
         self._unsent = 0  # events in them
         self._writable = True
         self._cut_short = False  # more could be sent at once
         self._closed = False
         numbers, request_numbers = itertools.count(1), itertools.count(1)
-        around = Surroundings(
+        shared = Shared(
             session_id=session_id,
             facts=engine,
             limits=limits,
@@ -79,14 +79,14 @@ class Session:
             segmenters=segmenter_factory,
             rate=SpeechRate(),
             prosody=Prosody(),
-            joint=Joint(),
+            faded_tail=FadedTail(),
             emit=self._emit,
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",
         )
         self._roster = Roster(limits.max_contexts)
         self._requests = Requests(self._effects.append)
-        self._commands = Commands(around, self._roster, self._requests)
+        self._commands = Commands(shared, self._roster, self._requests)
         self._effects.append(Send((self._greeting(resumed=False),)))  # not counted, never replayed
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Session:
         """
         if self._closed:
             return
-        self._hold.received += 1
+        self._resume_window.received += 1
         for command in commands:
             try:
                 self._commands.obey(command, now_ms)
@@ -110,7 +110,7 @@ class Session:
 
     def refuse(self, error: ClientError) -> None:
         """Answer a message that was no command."""
-        self._hold.received += 1
+        self._resume_window.received += 1
         self._emit(Send((Failed(error.context, error.code, str(error)),)))
 
     # --- the engine ---
@@ -144,7 +144,7 @@ class Session:
 
     def tick(self, now_ms: float) -> None:
         """Do what the time asks for."""
-        if (until_ms := self._hold.until_ms) is not None and until_ms <= now_ms:
+        if (until_ms := self._resume_window.until_ms) is not None and until_ms <= now_ms:
             self.end()
         for utterance in tuple(self._roster.queue):
             utterance.tick(now_ms)
@@ -158,7 +158,7 @@ class Session:
         if self._closed:
             return None
         deadlines = self._requests.deadlines_ms()
-        if (until_ms := self._hold.until_ms) is not None:
+        if (until_ms := self._resume_window.until_ms) is not None:
             deadlines.append(until_ms)
         sending = self._sending
         if sending and self._cut_short:
@@ -175,7 +175,7 @@ class Session:
 
     def disconnected(self, now_ms: float) -> None:
         """The socket is gone: wait for the client, or stop all work. Idempotent."""
-        if self._closed or self._hold.begin(now_ms):
+        if self._closed or self._resume_window.begin(now_ms):
             self._settle(now_ms)
             return
         self.end()
@@ -188,7 +188,7 @@ class Session:
         """
         if self._closed:
             raise ResumeExpiredError("expected a session that is not over, got one that is")
-        missing = self._hold.end(received)
+        missing = self._resume_window.end(received)
         rewind(self._roster.queue + self._roster.over(), missing, now_ms)
         self._writable = True
         self._settle(now_ms)
@@ -217,7 +217,7 @@ class Session:
         """For tests: nothing is leaked, forgotten, or in two places."""
         self._roster.check_integrity()
         self._requests.check_integrity(self._roster.queue)
-        self._hold.check_integrity()
+        self._resume_window.check_integrity()
 
     # --- inside ---
 
@@ -225,7 +225,7 @@ class Session:
         self._effects.append(effect)
         if isinstance(effect, Send):
             self._unsent += len(effect.events)
-            self._hold.note(effect.events)
+            self._resume_window.note(effect.events)
 
     def _greeting(self, resumed: bool) -> Hello:
         facts = dataclasses.asdict(self._engine)
@@ -235,14 +235,14 @@ class Session:
             voices=voices,
             limits=self._limits.published(),
             engine=facts,
-            resume_token=self._hold.token,
+            resume_token=self._resume_window.token,
             resumed=resumed,
-            received=self._hold.received,
+            received=self._resume_window.received,
         )
 
     @property
     def _sending(self) -> bool:
-        return self._writable and not self._hold.active
+        return self._writable and not self._resume_window.active
 
     def _touch(self, request_id: str, now_ms: float) -> None:
         if (utterance := self._requests.owner(request_id)) is not None:
@@ -250,13 +250,13 @@ class Session:
 
     def _reap(self, utterance: Utterance, now_ms: float) -> None:
         """Neither the client nor the engine has cared for this utterance for long."""
-        making = utterance.speech.making
+        making = utterance.lines.making
         if making is not None:
             self._requests.fail(making.request_id, "engine_failed", "no sound", stop=True)
         elif utterance.context.text_complete:
             self._commands.interrupt(utterance, None, now_ms)
         else:
-            utterance.context.end(now_ms)
+            utterance.end(now_ms)
         utterance.context.touched_at_ms = now_ms
 
     def _settle(self, now_ms: float) -> None:
@@ -270,10 +270,10 @@ class Session:
                 self._cut_short = changed and self._unsent >= BURST_EVENTS
 
     def _submit(self, now_ms: float) -> bool:
-        speakers = [u for u in self._roster.queue if u.speaking]
-        utterance = choose(speakers, self._limits.look_ahead_segments)
-        if utterance is None and self._hold.active:
-            utterance = choose_unsent(speakers, now_ms)
+        speaking = [u for u in self._roster.queue if u.speaking]
+        utterance = choose(speaking, self._limits.look_ahead_segments)
+        if utterance is None and self._resume_window.active:
+            utterance = choose_unsent(speaking, now_ms)
         if utterance is None:
             return False
         request_id = utterance.submit(now_ms)

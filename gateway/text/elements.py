@@ -11,7 +11,7 @@ import html
 
 import regex
 
-from gateway.text.rewriting import Hold, SpokenText
+from gateway.text.rewriting import Hold, TracedText
 
 _SILENT = frozenset(
     "a abbr b bdi bdo big cite code center del dfn em font i ins kbd mark q s samp small span "
@@ -73,7 +73,7 @@ def _has_other_half(match: regex.Match[str], name: str) -> bool:
     return f"</{name}" in match.string[match.end() :].lower()
 
 
-def act(spoken: SpokenText) -> None:
+def act(spoken: TracedText) -> None:
     """Take the elements out of a text, in place, and do what they ask for."""
     if "<" not in spoken.text:
         return

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import Hold, TracedText
 from gateway.types import Read
 
 
-def normalize(spoken: SpokenText, read: Read, language: str) -> None:
+def normalize(spoken: TracedText, read: Read, language: str) -> None:
     """Rewrite in place. A language that the reader does not know is left as it is."""
     text = spoken.text
     try:
@@ -31,4 +31,4 @@ def normalize(spoken: SpokenText, read: Read, language: str) -> None:
         if differs:
             edits.append((start, end, said))
         done, changed = end, differs
-    spoken.replace(edits)
+    spoken.replace(edits, Hold.SAID)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import regex
 
@@ -19,7 +19,7 @@ class Hold(enum.IntEnum):
     SAID = 2
 
 
-class SpokenText:
+class TracedText:
     """A string under rewriting, with the raw index of every character.
 
     `origins[i]` is the raw index `text[i]` stands for; characters of a replacement share the
@@ -51,22 +51,45 @@ class SpokenText:
 
         If the pattern's group "keep" is the whole replacement, its characters keep their origins.
         """
+
+        def found() -> Iterator[tuple[int, int, str, tuple[int, int] | None]]:
+            for match in pattern.finditer(self.text):
+                start, end = match.span()
+                if start == end or any(self._frozen[start:end]):
+                    continue
+                new = replacement if isinstance(replacement, str) else replacement(match)
+                if new is not None:
+                    yield start, end, new, self._kept_span(match, new)
+
+        self._rewrite(found(), hold)
+
+    def replace(self, spans: Iterable[tuple[int, int, str]], hold: Hold) -> None:
+        """Put a text in place of each stretch `start` to `end` that touches nothing said.
+
+        Stretches come in order and do not overlap.
+        """
+        self._rewrite(
+            (
+                (start, end, new, None)
+                for start, end, new in spans
+                if Hold.SAID not in self._frozen[start:end]
+            ),
+            hold,
+        )
+
+    def _rewrite(
+        self, spans: Iterable[tuple[int, int, str, tuple[int, int] | None]], hold: Hold
+    ) -> None:
+        """`spans`: start, end, what comes there, and where that stood before if it is kept."""
         pieces: list[str] = []
         origins: list[int] = []
         frozen, replaced = bytearray(), bytearray()
         done = 0
-        for match in pattern.finditer(self.text):
-            start, end = match.span()
-            if start == end or any(self._frozen[start:end]):
-                continue
-            new = replacement if isinstance(replacement, str) else replacement(match)
-            if new is None:
-                continue
+        for start, end, new, kept in spans:
             pieces.append(self.text[done:start])
             origins += self.origins[done:start]
             frozen += self._frozen[done:start]
             replaced += self._replaced[done:start]
-            kept = self._kept_span(match, new)
             if kept is not None:
                 origins += self.origins[kept[0] : kept[1]]
                 replaced += self._replaced[kept[0] : kept[1]]
@@ -83,21 +106,6 @@ class SpokenText:
         self.origins = origins + self.origins[done:]
         self._frozen = frozen + self._frozen[done:]
         self._replaced = replaced + self._replaced[done:]
-
-    def replace(self, edits: Sequence[tuple[int, int, str]]) -> None:
-        """Put new text in place of stretches [start, end), in order, and protect it."""
-        text, origins = self.text, self.origins
-        frozen, replaced = self._frozen, self._replaced
-        self.text, self.origins = "", []
-        self._frozen, self._replaced = bytearray(), bytearray()
-        done = 0
-        for start, end, new in [*edits, (len(text), len(text), "")]:
-            origin = origins[min(start, len(origins) - 1)] if origins else 0
-            self.text += text[done:start] + new
-            self.origins += origins[done:start] + [origin] * len(new)
-            self._frozen += frozen[done:start] + bytes([Hold.SAID]) * len(new)
-            self._replaced += replaced[done:start] + b"\1" * len(new)
-            done = end
 
     def said_spans(self) -> list[tuple[int, int]]:
         """Stretches [start, end) that are not to be read, in order."""

@@ -14,7 +14,7 @@ import regex
 from gateway.text.elements import act
 from gateway.text.normalize import normalize
 from gateway.text.pronounce import PronunciationTable
-from gateway.text.rewriting import Hold, SpokenText
+from gateway.text.rewriting import Hold, TracedText
 from gateway.text.tags import (
     BREAK_TAG,
     KEPT_TAGS,
@@ -153,7 +153,7 @@ def _closes_nothing(address: str) -> bool:
     return address.endswith(")") and address.count(")") > address.count("(")
 
 
-def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
+def rewrite(spoken: TracedText, at_line_start: bool) -> None:
     """Apply every rule of this module, in place."""
     for pattern, new in _LINES if at_line_start else _LINES[1:2]:
         spoken.sub(pattern, new)
@@ -175,7 +175,7 @@ def rewrite(spoken: SpokenText, at_line_start: bool) -> None:
     spoken.sub(_CONTROL, "")
 
 
-class Speaker:
+class SegmentWriter:
     """Turns raw segments into what the engine gets; remembers who is speaking.
 
     A segment of a multi-speaker text begins with the tag of the speaker it belongs to, also when
@@ -198,9 +198,9 @@ class Speaker:
         self._table = PronunciationTable(pronunciations or {})
         self._tag = ""
 
-    def speak(self, raw: str, *, at_line_start: bool, silent: bool = False) -> SpokenText:
+    def speak(self, raw: str, *, at_line_start: bool, silent: bool = False) -> TracedText:
         """The spoken form; its text is "" if there is nothing to say."""
-        spoken = SpokenText(raw.translate(_CHARSET_SLIPS))
+        spoken = TracedText(raw.translate(_CHARSET_SLIPS))
         if silent or self._speakable and not _SAYABLE.search(raw):
             spoken.clear()
             return spoken

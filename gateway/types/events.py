@@ -33,7 +33,7 @@ class Configured:
 class Started:
     """The context's first audio follows. `number` tags its binary frames.
 
-    `crossfade_ms`: so long it fades in, over the faded tail of the interrupted context before it.
+    `crossfade_ms`: how long it fades in, over the faded tail of the interrupted context before it.
     """
 
     context: str

@@ -110,6 +110,7 @@ class EngineFacts:
     max_frames: int = 2048
     voices: tuple[str, ...] = ("default",)
     wants_words: bool = False  # figures and short forms are to be words: `normalize` is then on
+    speaks_tags: bool = True  # a lone tag, such as `[laugh]`, makes a sound
 
     @property
     def frame_ms(self) -> float:
@@ -135,8 +136,8 @@ class Limits:
     look_ahead_segments: int = 1  # made or in the making before their sound begins to leave
     history_turns: int = 4
     history_ms: int = 20_000
-    resume_window_ms: int = 30_000  # so long a resumable session waits for its client; 0: never
-    resume_buffer_bytes: int = 512 * 1024  # of what was sent are kept for that, about
+    resume_window_ms: int = 30_000  # how long a resumable session waits for its client; 0: never
+    resume_buffer_bytes: int = 512 * 1024  # roughly how much of what was sent is kept
 
     def published(self) -> dict[str, int | float]:
         """The greeting's `limits`."""

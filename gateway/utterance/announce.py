@@ -6,34 +6,34 @@ import math
 from collections import deque
 
 from gateway.types import Event, SegmentStarted, Words
-from gateway.utterance.lines import Line, Speech
+from gateway.utterance.lines import Line, Lines
 
 
 class Announcements:
     """Each line is announced once, in order, with the first packet that holds sound of it."""
 
-    def __init__(self, context_id: str, speech: Speech) -> None:
+    def __init__(self, context_id: str, lines: Lines) -> None:
         self.count = 0  # lines whose first packet has left
         self._id = context_id
-        self._speech = speech
+        self._lines = lines
         self._timed: deque[Line] = deque()  # with word times, not yet told
 
     def next_start_samples(self) -> float:
         """Where the next line begins; infinity while none does."""
-        speech = self._speech
-        if speech.chain is None or self.count >= len(speech.lines):
+        lines = self._lines
+        if lines.chain is None or self.count >= len(lines.all):
             return math.inf
-        line = speech.lines[self.count]
-        start = speech.chain.segment_start_samples(line.index) if line.frames else None
+        line = lines.all[self.count]
+        start = lines.chain.segment_start_samples(line.index) if line.frames else None
         return math.inf if start is None else start
 
     def beginnings(self, until_samples: float) -> list[Event]:
         """Announce the lines that begin before `until_samples`."""
         events: list[Event] = []
         while (start := self.next_start_samples()) < until_samples:
-            line = self._speech.lines[self.count]
+            line = self._lines.all[self.count]
             self.count += 1
-            segment, start_ms = line.segment, self._speech.to_ms(int(start))
+            segment, start_ms = line.segment, self._lines.to_ms(int(start))
             events.append(
                 SegmentStarted(
                     self._id, line.index, segment.start, segment.end, segment.text, start_ms
@@ -44,7 +44,7 @@ class Announcements:
     def words(self, wanted: bool) -> list[Event]:
         """Word times that became certain, of announced lines."""
         events: list[Event] = []
-        while (line := self._speech.take_timed()) is not None:
+        while (line := self._lines.take_timed()) is not None:
             self._timed.append(line)
         while self._timed and self._timed[0].index < self.count:
             line = self._timed.popleft()

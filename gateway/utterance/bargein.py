@@ -12,11 +12,11 @@ from dataclasses import replace
 from gateway.types import Interrupted
 from gateway.utterance.context import Context
 from gateway.utterance.egress import Egress
-from gateway.utterance.lines import Line, Speech
+from gateway.utterance.lines import Line, Lines
 from gateway.utterance.playout import Playout
 
 
-def split_heard(speech: Speech, context: Context, heard_ms: float) -> int:
+def split_heard(lines: Lines, context: Context, heard_ms: float) -> int:
     """Return the position in the context's text that divides what was heard from what was not.
 
     A word counts as heard when half of it was, and so does a line without words, a laugh say. The
@@ -24,33 +24,33 @@ def split_heard(speech: Speech, context: Context, heard_ms: float) -> int:
     """
     heard_any = False
     at = 0
-    for line in speech.lines:
-        for start, start_ms, end_ms in _places(speech, line):
+    for line in lines.all:
+        for start, start_ms, end_ms in _places(lines, line):
             if (start_ms + end_ms) / 2.0 > heard_ms:
                 return start if heard_any else 0
             heard_any = True
         at = line.segment.end
         if not line.complete:
             return at
-    all_made = speech.making is None and not context.buffered_chars and context.text_complete
+    all_made = lines.making is None and not context.buffered_chars and context.text_complete
     whole = all_made and heard_any and not context.text_dropped
     return context.received_chars if whole else at
 
 
-def _places(speech: Speech, line: Line) -> Iterator[tuple[int, float, float]]:
+def _places(lines: Lines, line: Line) -> Iterator[tuple[int, float, float]]:
     """Where in the text, from when until when, each of a line's words is spoken."""
-    timed = speech.times(line)
+    timed = lines.times(line)
     if timed:
         yield from ((word.start, word.start_ms, word.end_ms) for word in timed)
     else:
-        yield line.segment.start, *speech.extent_ms(line)
+        yield line.segment.start, *lines.extent_ms(line)
 
 
-def frames_sent(speech: Speech, sent_ms: float) -> int:
+def frames_sent(lines: Lines, sent_ms: float) -> int:
     """How many of the frames made have left, the last one of them perhaps in part."""
     sent = 0
-    for line in speech.lines:
-        start_ms, end_ms = speech.extent_ms(line)
+    for line in lines.all:
+        start_ms, end_ms = lines.extent_ms(line)
         if sent_ms <= start_ms:
             break
         share = 1.0 if sent_ms >= end_ms else (sent_ms - start_ms) / (end_ms - start_ms)
@@ -67,7 +67,7 @@ class BargeIn:
     def __init__(
         self,
         context: Context,
-        speech: Speech,
+        lines: Lines,
         egress: Egress,
         playout: Playout,
         now_ms: float,
@@ -76,15 +76,15 @@ class BargeIn:
     ) -> None:
         heard_ms = playout.heard_ms(now_ms)
         text = context.text
-        at = split_heard(speech, context, heard_ms)
-        wasted = speech.frames - frames_sent(speech, playout.sent_ms)
-        self.aborting = speech.making.request_id if speech.making is not None else None
+        at = split_heard(lines, context, heard_ms)
+        wasted = lines.frames - frames_sent(lines, playout.sent_ms)
+        self.aborting = lines.making.request_id if lines.making is not None else None
         self.deadline_ms = now_ms + timeout_ms
         self._late_frames = 0
         context.drop_text()
-        speech.abandon()
+        lines.abandon()
         egress.fade_out(now_ms)
-        speech.release()
+        lines.release()
         self.answer = Interrupted(
             context=context.id,
             generation=egress.generation,

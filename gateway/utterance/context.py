@@ -4,14 +4,21 @@ Theory of operation. A context is configured or opened by its first text, takes 
 is drained, and is then over. Being over has three kinds: all of it was sent (DONE; the listener
 may still be hearing it, so an interrupt still has an answer), it was interrupted, or it failed.
 `TRANSITIONS` is the whole truth about what is legal when; a missing entry is the peer's error.
-Text is cut into segments here and waits in `pending`; how it becomes sound is `speech.py`.
+Text is cut into segments here and waits in `pending`; how it becomes sound is `lines.py`.
+
+To cut text costs up to 30 microseconds a character, and all sessions share one thread. So what has
+come waits to be read, a call of `read` takes in a bounded part of it, and the rest is read in later
+turns of the loop, between which others are served. A flush and the end wait their turn in the same
+queue.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gateway.errors import ContextStateError
 from gateway.types import (
@@ -117,6 +124,26 @@ _FIXED_BY_TEXT = (
 )
 
 
+READ_CHARS = 256  # in one turn of the loop
+PIECE_CHARS = 64
+SEGMENT_CHARS = 8  # so many characters cost as much as giving out a segment
+
+
+@dataclass(frozen=True, slots=True)
+class FlushMark:
+    """A flush waits for everything before segment `ordinal`."""
+
+    flush_id: int | str | None
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class _FlushHere:
+    """A flush among the pieces of text that were not read."""
+
+    flush_id: int | str | None
+
+
 class Context:
     """State and text of one utterance. What the table forbids raises and changes nothing."""
 
@@ -134,12 +161,15 @@ class Context:
         self.received_chars = 0
         self.taken_chars = 0  # up to the end of the last segment that left `pending`
         self.segments_cut = 0
+        self.flushes: deque[FlushMark] = deque()  # read, and not yet taken by the sending side
         self.text_dropped = False  # some of it will never be spoken
         self.touched_at_ms = now_ms
         self.text_since_ms: float | None = None  # when the first segment was ready
         self._segmenters = segmenters
         self._segmenter: SegmenterLike | None = None
         self._pieces: list[str] = []
+        self._unread: deque[str | _FlushHere] = deque()
+        self._unread_from = 0  # in the first of them
 
     def __str__(self) -> str:
         return f"context {self.id} ({self.state.value}, {self.received_chars} characters)"
@@ -159,6 +189,15 @@ class Context:
     @property
     def text_complete(self) -> bool:
         """No more segments will be cut."""
+        return self._ended and not self._unread
+
+    @property
+    def has_unread(self) -> bool:
+        """Some of what came waits for a later turn of the loop."""
+        return bool(self._unread)
+
+    @property
+    def _ended(self) -> bool:
         return self.state not in (State.IDLE, State.OPEN)
 
     def check(self, trigger: Trigger) -> State:
@@ -200,33 +239,56 @@ class Context:
         self.received_chars += len(text)
         if self._segmenter is None:
             self._segmenter = self._segmenters(self.settings)
-        self._segmenter.set_lead_ms(lead_ms)
-        self._add(self._segmenter.push(text, now_ms), now_ms)
+        self._unread.append(text)
+        self.read(lead_ms, now_ms)
 
-    def flush(self, now_ms: float) -> int:
-        """Cut what is buffered. Returns how many segments there are up to here."""
+    def flush(self, flush_id: int | str | None, lead_ms: float, now_ms: float) -> None:
+        """Cut what is buffered. `flushes` tells when that was read."""
         self.move(Trigger.FLUSH)
-        self._cut_rest(now_ms)
-        return self.segments_cut
+        self._unread.append(_FlushHere(flush_id))
+        self.read(lead_ms, now_ms)
 
-    def end(self, now_ms: float) -> None:
+    def end(self, lead_ms: float, now_ms: float) -> None:
         """No more text."""
-        open_before = not self.text_complete
         self.move(Trigger.END)
-        if open_before:
+        self.read(lead_ms, now_ms)
+
+    def read(self, lead_ms: float, now_ms: float) -> None:
+        """Cut some of what has come. `lead_ms`: as for `push`."""
+        if self._segmenter is not None:
+            self._segmenter.set_lead_ms(lead_ms)
+        left = READ_CHARS
+        while self._unread and left > 0:
+            head = self._unread[0]
+            if isinstance(head, _FlushHere):
+                self._unread.popleft()
+                left -= self._cut_rest(now_ms)
+                self.flushes.append(FlushMark(head.flush_id, self.segments_cut))
+                continue
+            piece = head[self._unread_from : self._unread_from + PIECE_CHARS]
+            self._unread_from += len(piece)
+            if self._unread_from == len(head):
+                self._unread.popleft()
+                self._unread_from = 0
+            if self._segmenter is not None:
+                left -= len(piece) + self._add(self._segmenter.push(piece, now_ms), now_ms)
+        if self.text_complete:
             self._cut_rest(now_ms)
+            self._segmenter = None
 
     def tick(self, lead_ms: float, now_ms: float) -> None:
-        """Cut what has waited for an end mark too long."""
-        if self._segmenter is not None and not self.text_complete:
+        """Read on, or cut what has waited for an end mark too long."""
+        if self._unread:
+            self.read(lead_ms, now_ms)
+        elif self._segmenter is not None:
             self._segmenter.set_lead_ms(lead_ms)
             self._add(self._segmenter.tick(now_ms), now_ms)
 
     def next_deadline_ms(self) -> float | None:
-        """When `tick` may have something to cut."""
-        if self._segmenter is None or self.text_complete:
-            return None
-        return self._segmenter.next_deadline_ms()
+        """When `tick` may have something to do."""
+        if self._unread:
+            return -math.inf
+        return None if self._segmenter is None else self._segmenter.next_deadline_ms()
 
     def take(self) -> SegmentLike:
         """Remove the next segment from `pending`."""
@@ -234,7 +296,7 @@ class Context:
         self.taken_chars = segment.end
         return segment
 
-    def put_back(self, segment: SegmentLike) -> None:
+    def restore(self, segment: SegmentLike) -> None:
         """Undo `take`."""
         self.pending.appendleft(segment)
         self.taken_chars = segment.start
@@ -242,19 +304,23 @@ class Context:
     def drop_text(self) -> None:
         """Nothing that waits will be spoken."""
         self.pending.clear()
+        self._unread.clear()
+        self._unread_from = 0
+        self.flushes.clear()
         self.text_dropped = True
         self.taken_chars = self.received_chars
         self._segmenter = None
 
-    def _cut_rest(self, now_ms: float) -> None:
-        if self._segmenter is not None:
-            self._add(self._segmenter.flush(), now_ms)
+    def _cut_rest(self, now_ms: float) -> int:
+        return 0 if self._segmenter is None else self._add(self._segmenter.flush(), now_ms)
 
-    def _add(self, segments: Sequence[SegmentLike], now_ms: float) -> None:
+    def _add(self, segments: Sequence[SegmentLike], now_ms: float) -> int:
+        """Returns what it cost, in characters."""
         if segments and self.text_since_ms is None:
             self.text_since_ms = now_ms
         self.pending.extend(segments)
         self.segments_cut += len(segments)
+        return SEGMENT_CHARS * len(segments)
 
 
 _COMMANDS = frozenset(Trigger) - {Trigger.DRAINED, Trigger.BROKEN, Trigger.SILENCED}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.types import (
@@ -21,12 +20,16 @@ from gateway.types import (
     Started,
 )
 from gateway.utterance.announce import Announcements
-from gateway.utterance.faded_tail import Joint
-from gateway.utterance.lines import Speech
-from gateway.utterance.pacing import BURST_PACKETS, group_packets
+from gateway.utterance.context import FlushMark
+from gateway.utterance.faded_tail import FadedTail
+from gateway.utterance.lines import Lines
 from gateway.utterance.playout import Playout
 
 REST_MARGIN_MS = 60.0
+BURST_PACKETS = 16  # in a row; then others have their turn
+# A wake-up, a write and what they touch cost about as much as making a packet, so packets leave in
+# groups: so many that the lead suffers little by it.
+GROUP_SHARE = 1 / 8  # of the lead: 180 ms of 1.5 s
 
 
 class Sink(Protocol):
@@ -35,23 +38,15 @@ class Sink(Protocol):
     def __call__(self, *events: Event) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FlushMark:
-    """A flush waits for everything before segment `ordinal`."""
-
-    flush_id: int | str | None
-    ordinal: int
-
-
 class Egress:
     """The sending side of one context."""
 
     def __init__(
         self,
         context_id: str,
-        speech: Speech,
+        lines: Lines,
         playout: Playout,
-        joint: Joint,
+        faded_tail: FadedTail,
         generation: int,
         sink: Sink,
     ) -> None:
@@ -65,10 +60,10 @@ class Egress:
         self.gain = 1.0  # wanted; the chain, which may not be there yet, is told with a pull
         self._chain_gain = 1.0
         self._id = context_id
-        self._speech = speech
-        self._announcements = Announcements(context_id, speech)
+        self._lines = lines
+        self._announcements = Announcements(context_id, lines)
         self._playout = playout
-        self._joint = joint
+        self._faded_tail = faded_tail
         self._sink = sink
         self._flushes: deque[FlushMark] = deque()
         self._dry = True  # the last pull found too little for a packet
@@ -90,7 +85,7 @@ class Egress:
     @property
     def sent_samples(self) -> int:
         """Samples sent, pre-skip excluded: how far the listener can get."""
-        chain = self._speech.chain
+        chain = self._lines.chain
         if chain is None:
             return 0
         return max(chain.position_samples - chain.pre_skip_samples, 0)
@@ -133,8 +128,8 @@ class Egress:
                 break
             if self._dry:
                 self._let_rest_out()
-            if not self.started and (chain := self._speech.chain) is not None:
-                chain.fade_in(self._joint.overlap_ms(now_ms))
+            if not self.started and (chain := self._lines.chain) is not None:
+                chain.fade_in(self._faded_tail.overlap_ms(now_ms))
             left = self._left_of_group(settings)  # when one of them is due, all are
             packets = self._pull_some(min(left, last - self.sequence))
             if not packets:
@@ -146,7 +141,7 @@ class Egress:
         return sent
 
     def _left_of_group(self, settings: ContextSettings) -> int:
-        group = group_packets(settings)
+        group = max(int(settings.lead_ms * GROUP_SHARE / settings.format.frame_ms), 1)
         return group - self.sequence % group
 
     @property
@@ -156,8 +151,8 @@ class Egress:
         While more is expected it waits; otherwise it leaves when it is asked for by a flush, or
         just before the listener has heard everything else.
         """
-        speech = self._speech
-        if self._rest_is_out or self._expecting or speech.finished or speech.chain is None:
+        lines = self._lines
+        if self._rest_is_out or self._expecting or lines.finished or lines.chain is None:
             return None
         if self._flushes or not self.started:
             return -math.inf
@@ -165,13 +160,13 @@ class Egress:
 
     def _let_rest_out(self) -> None:
         self._rest_is_out = True
-        if self._speech.chain is not None:
-            self._speech.chain.flush()
+        if self._lines.chain is not None:
+            self._lines.chain.flush()
 
     @property
     def drained(self) -> bool:
         """Everything has left: only true once the speech is finished."""
-        return self._speech.finished and self._dry
+        return self._lines.finished and self._dry
 
     def flush(self, mark: FlushMark) -> None:
         """Answer with `Flushed` when everything before the mark has left."""
@@ -207,25 +202,25 @@ class Egress:
 
     def fade_out(self, now_ms: float) -> None:
         """Send the last packets, faded to silence, and forget everything behind them."""
-        chain = self._speech.chain
+        chain = self._lines.chain
         packets: list[Packet] = []
         if chain is not None and self.started and not self.drained and not self.paused:
             packets = chain.fade_out()
         for i, packet in enumerate(packets):
             self._send(packet, i == len(packets) - 1, now_ms)
         if chain is not None and packets:
-            self._joint.leave(chain.faded_ms, self._playout.lead_ms(now_ms), now_ms)
+            self._faded_tail.leave(chain.faded_ms, self._playout.lead_ms(now_ms), now_ms)
         self._dry = True
         self._flushes.clear()
 
     def _has_left(self, ordinal: int) -> bool:
         """Every segment before `ordinal` was spoken, and its sound has left."""
-        speech, chain = self._speech, self._speech.chain
-        if speech.ordinal < ordinal or (speech.making and speech.making.ordinal < ordinal):
+        lines, chain = self._lines, self._lines.chain
+        if lines.ordinal < ordinal or (lines.making and lines.making.ordinal < ordinal):
             return False
         if chain is None or self.drained or (self._dry and not chain.buffered_samples):
             return True
-        line = next((x for x in reversed(speech.lines) if x.ordinal < ordinal), None)
+        line = next((x for x in reversed(lines.all) if x.ordinal < ordinal), None)
         if line is None:
             return True
         end = chain.output_samples(line.index, line.samples)
@@ -233,7 +228,7 @@ class Egress:
 
     def _ready_chain(self) -> AudioChain | None:
         """The chain, at the gain it should have."""
-        chain = self._speech.chain
+        chain = self._lines.chain
         if chain is not None and self._chain_gain != self.gain:
             self._chain_gain = self.gain
             chain.set_gain(self.gain)
@@ -253,16 +248,16 @@ class Egress:
 
     def _is_last(self) -> bool:
         """Nothing follows the packet that was just pulled."""
-        chain = self._speech.chain
-        return self._speech.finished and chain is not None and not chain.buffered_samples
+        chain = self._lines.chain
+        return self._lines.finished and chain is not None and not chain.buffered_samples
 
     def _start(self, settings: ContextSettings, number: int, now_ms: float) -> None:
-        chain = self._speech.chain
+        chain = self._lines.chain
         assert chain is not None
         self.number = number
         self.pre_skip_samples = chain.pre_skip_samples
-        overlap_ms = self._joint.overlap_ms(now_ms)
-        self._joint.close()
+        overlap_ms = self._faded_tail.overlap_ms(now_ms)
+        self._faded_tail.close()
         pre_skip = self.pre_skip_samples
         self._sink(
             Started(self._id, number, self.generation, settings.format, pre_skip, overlap_ms)
@@ -273,11 +268,11 @@ class Egress:
 
     def _send_some(self, packets: Sequence[Packet], last: bool, now_ms: float) -> None:
         """`last`: nothing follows them."""
-        speech, chain = self._speech, self._speech.chain
+        lines, chain = self._lines, self._lines.chain
         assert chain is not None
         if self.first_sent_at_ms is None:
             self.first_sent_at_ms = now_ms
-            self.first_sent_frames = speech.frames
+            self.first_sent_frames = lines.frames
         elif self._busy_since_ms is not None:
             dry_since_ms = max(self._playout.end_at_ms(), self._busy_since_ms)
             self.underrun_ms += max(now_ms - dry_since_ms, 0.0)
@@ -303,4 +298,4 @@ class Egress:
             )
             self.sequence += 1
         self._sink(*events)
-        self._playout.note_sent(speech.to_ms(max(end_samples, 0)), now_ms)
+        self._playout.note_sent(lines.to_ms(max(end_samples, 0)), now_ms)

@@ -7,7 +7,7 @@ So the tail counts as audible for as long as the slower of the two would take.
 from __future__ import annotations
 
 
-class Joint:
+class FadedTail:
     """The newest faded tail of one session. It is crossfaded at most once."""
 
     def __init__(self) -> None:

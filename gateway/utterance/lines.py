@@ -50,14 +50,19 @@ class Line:
         return "heads" if self.text_tokens and self.token_spans else "proportional"
 
 
-def is_wordless(spoken: str) -> bool:
-    """Nothing in it would make a sound. A lone tag ([laugh]) does; a speaker mark does not."""
+def is_wordless(spoken: str, speaks_tags: bool) -> bool:
+    """Nothing in it would make a sound. A speaker mark never does.
+
+    `speaks_tags`: a lone tag, such as `[laugh]`, does.
+    """
+    if not speaks_tags:
+        return not words.split_words(spoken)
     while (start := spoken.find("<|")) >= 0 and (end := spoken.find("|>", start)) >= 0:
         spoken = spoken[:start] + spoken[end + 2 :]
     return not any(c.isalnum() for c in spoken)
 
 
-class Speech:
+class Lines:
     """The lines of one context and their audio chain.
 
     `chain` exists from the first line on, until the context is over.
@@ -72,7 +77,7 @@ class Speech:
         prosody: Prosody | None = None,
     ) -> None:
         self.chain: AudioChain | None = None
-        self.lines: list[Line] = []
+        self.all: list[Line] = []
         self.making: Line | None = None
         self.history = History(limits.history_turns, int(limits.history_ms / facts.frame_ms))
         self.ordinal = 0  # segments consumed, wordless ones included
@@ -106,13 +111,13 @@ class Speech:
     ) -> Line:
         """The segment goes to the engine. `carry_prosody`: the first one continues others'."""
         assert self.making is None and self.chain is not None
-        if self.lines and self.lines[-1].voice != voice:
+        if self.all and self.all[-1].voice != voice:
             self.history.clear()
-        elif carry_prosody and not (self.lines or self.history.turns):
+        elif carry_prosody and not (self.all or self.history.turns):
             self.history.adopt(self._prosody, voice)
-        line = Line(segment, self.ordinal, len(self.lines), request_id, voice)
+        line = Line(segment, self.ordinal, len(self.all), request_id, voice)
         self.ordinal += 1
-        self.lines.append(line)
+        self.all.append(line)
         self.making = line
         return line
 
@@ -145,7 +150,7 @@ class Speech:
         self.cached_tokens += event.cached_tokens
         self.truncated |= truncated
         if not line.frames:
-            self.lines.pop()  # nothing to announce, and the chain never heard of it
+            self.all.pop()  # nothing to announce, and the chain never heard of it
         else:
             chain.end_segment()
             spoken = line.segment.spoken
@@ -161,7 +166,7 @@ class Speech:
         """The line in the making gets no more sound."""
         line, self.making = self.making, None
         if line is not None and not line.frames:
-            self.lines.remove(line)
+            self.all.remove(line)
         elif line is not None and self.chain is not None:
             self.chain.end_segment()
 
@@ -169,7 +174,7 @@ class Speech:
         """The line in the making was never begun: as if not asked for. Returns its segment."""
         line, self.making = self.making, None
         assert line is not None and not line.frames
-        self.lines.remove(line)
+        self.all.remove(line)
         self.ordinal -= 1
         return line.segment
 
@@ -182,7 +187,7 @@ class Speech:
 
     def release(self) -> None:
         """The context is over: keep when each word was spoken, let the audio chain go."""
-        for line in self.lines:
+        for line in self.all:
             line.words = tuple(self.times(line) or ())
             line.extent_ms = self.extent_ms(line)
         self.chain = None
@@ -204,9 +209,9 @@ class Speech:
 
     def take_timed(self) -> Line | None:
         """The next line whose word times have become certain, in order."""
-        if self._timed >= len(self.lines):
+        if self._timed >= len(self.all):
             return None
-        line = self.lines[self._timed]
+        line = self.all[self._timed]
         if not line.complete:
             return None
         timed = self.times(line)

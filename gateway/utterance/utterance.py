@@ -25,10 +25,10 @@ from gateway.types import (
 )
 from gateway.utterance.bargein import BargeIn
 from gateway.utterance.context import OVER, SPEAKING, Context, State, Trigger
-from gateway.utterance.egress import Egress, FlushMark
-from gateway.utterance.lines import Speech, is_wordless
+from gateway.utterance.egress import Egress
+from gateway.utterance.lines import Lines, is_wordless
 from gateway.utterance.playout import Playout, priority
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 
 RETRY_MS = 100.0
 
@@ -42,18 +42,16 @@ class Utterance:
         settings: ContextSettings,
         generation: int,
         previous: Playout | None,
-        around: Surroundings,
+        shared: Shared,
         now_ms: float,
     ) -> None:
-        self.context = Context(context_id, settings, around.segmenters, now_ms)
+        self.context = Context(context_id, settings, shared.segmenters, now_ms)
         self.generation = generation
         self.playout = Playout(previous)
-        self.speech = Speech(
-            around.facts, around.limits, around.chains, around.rate, around.prosody
-        )
-        joint = around.joint
-        self.egress = Egress(context_id, self.speech, self.playout, joint, generation, self._send)
-        self._around = around
+        self.lines = Lines(shared.facts, shared.limits, shared.chains, shared.rate, shared.prosody)
+        tail = shared.faded_tail
+        self.egress = Egress(context_id, self.lines, self.playout, tail, generation, self._send)
+        self._shared = shared
         self._barge_in: BargeIn | None = None
         self._retry_at_ms: float | None = None
         self._failure: Failed | None = None
@@ -83,14 +81,14 @@ class Utterance:
     @property
     def is_making(self) -> bool:
         """The engine works on a line of it, or will when it has room."""
-        return self.speech.making is not None or self._retry_at_ms is not None
+        return self.lines.making is not None or self._retry_at_ms is not None
 
     @property
     def unstarted_lines(self) -> int:
         """Lines none of whose sound has left, although some could: a packet's worth is there."""
         if self.egress.starved and not self.is_making:
             return 0
-        return len(self.speech.lines) - self.egress.announced
+        return len(self.lines.all) - self.egress.announced
 
     def wants_more(self, now_ms: float) -> bool:
         """Less was made than may be sent."""
@@ -98,8 +96,8 @@ class Utterance:
 
     def lead_ms(self, now_ms: float) -> float:
         """How long the listener can go on with what was sent and what is ready to be sent."""
-        chain = self.speech.chain
-        ready = self.speech.to_ms(chain.buffered_samples) if chain is not None else 0.0
+        chain = self.lines.chain
+        ready = self.lines.to_ms(chain.buffered_samples) if chain is not None else 0.0
         return self.playout.lead_ms(now_ms) + ready
 
     # --- commands ---
@@ -108,10 +106,19 @@ class Utterance:
         """A piece of text."""
         self.context.push(text, self.lead_ms(now_ms), now_ms)
 
+    def end(self, now_ms: float) -> None:
+        """No more text."""
+        self.context.end(self.lead_ms(now_ms), now_ms)
+
     def flush(self, flush_id: int | str | None, now_ms: float) -> None:
         """Speak what is buffered."""
-        self.egress.flush(FlushMark(flush_id, self.context.flush(now_ms)))
-        self.egress.wake()
+        self.context.flush(flush_id, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
+
+    def _pass_flushes(self) -> None:
+        while self.context.flushes:
+            self.egress.flush(self.context.flushes.popleft())
+            self.egress.wake()
 
     def duck(self, gain: float, now_ms: float) -> None:
         """Lower the output, or pause it."""
@@ -159,9 +166,9 @@ class Utterance:
 
     def _stop(self, now_ms: float, ends: bool) -> BargeIn:
         self.playout.cut(now_ms)
-        timeout_ms = self._around.limits.abort_timeout_ms
+        timeout_ms = self._shared.limits.abort_timeout_ms
         return BargeIn(
-            self.context, self.speech, self.egress, self.playout, now_ms, timeout_ms, ends
+            self.context, self.lines, self.egress, self.playout, now_ms, timeout_ms, ends
         )
 
     @property
@@ -172,7 +179,7 @@ class Utterance:
     def note_late(self, pcm: bytes) -> None:
         """Sound that came after the abort was asked for: only counted."""
         if self._barge_in is not None:
-            self._barge_in.note_late(len(pcm) // self._around.facts.frame_bytes)
+            self._barge_in.note_late(len(pcm) // self._shared.facts.frame_bytes)
 
     def silence(self, confirmed: bool, frames_after: int) -> None:
         """The engine has stopped, or has had its time: answer."""
@@ -186,22 +193,22 @@ class Utterance:
         """Give the next segment to the engine. Returns the request's id; None for a silent one."""
         settings = self.context.settings
         segment = self.context.take()
-        silent = is_wordless(segment.spoken)
+        silent = is_wordless(segment.spoken, self._shared.facts.speaks_tags)
         if not silent or segment.pause_ms > 0:
-            self.speech.open_chain(settings.format, settings.speed).set_speed(settings.speed)
+            self.lines.open_chain(settings.format, settings.speed).set_speed(settings.speed)
         if silent:
-            self.speech.skip(segment)
+            self.lines.skip(segment)
             self.egress.wake()
             return None
-        request_id = self._around.next_request_id()
-        line = self.speech.begin(segment, request_id, settings.voice, settings.carry_prosody)
-        self._around.emit(
+        request_id = self._shared.next_request_id()
+        line = self.lines.begin(segment, request_id, settings.voice, settings.carry_prosody)
+        self._shared.emit(
             Submit(
                 request_id=request_id,
                 text=segment.spoken,
                 voice=line.voice,
-                dialogue=self._around.session_id,
-                history=self.speech.history.turns,
+                dialogue=self._shared.session_id,
+                history=self.lines.history.turns,
                 sampling=settings.sampling,
                 priority=priority(self.lead_ms(now_ms)),
             )
@@ -210,17 +217,17 @@ class Utterance:
 
     def frames(self, event: Frames) -> None:
         """Sound. Raises EngineFailedError when some is missing."""
-        self.speech.take(event)
+        self.lines.take(event)
         self.egress.wake()
 
     @property
     def frames_of_line(self) -> int:
         """Frames of the line in the making, so far."""
-        return self.speech.making.frames if self.speech.making is not None else 0
+        return self.lines.making.frames if self.lines.making is not None else 0
 
     def line_complete(self, event: Finished) -> None:
         """The line in the making is finished."""
-        self.speech.complete(event)
+        self.lines.complete(event)
         self.egress.wake()
 
     def try_again(self, now_ms: float) -> bool:
@@ -231,7 +238,7 @@ class Utterance:
         """
         if not self.egress.started or self.frames_of_line or self.lead_ms(now_ms) < RETRY_MS:
             return False
-        self.context.put_back(self.speech.retract())
+        self.context.restore(self.lines.retract())
         self._retry_at_ms = now_ms + RETRY_MS
         return True
 
@@ -240,16 +247,17 @@ class Utterance:
         self.context.move(Trigger.BROKEN)
         self._failure = Failed(self.id, code, message, ended=True)
         self.context.drop_text()
-        self.speech.abandon()
+        self.lines.abandon()
 
     # --- time ---
 
     def tick(self, now_ms: float) -> None:
-        """Cut text that has waited long enough; ask the engine again."""
+        """Read on, cut text that has waited long enough; ask the engine again."""
         if self._retry_at_ms is not None and self._retry_at_ms <= now_ms:
             self._retry_at_ms = None
         if (text_ms := self.context.next_deadline_ms()) is not None and text_ms <= now_ms:
             self.context.tick(self.lead_ms(now_ms), now_ms)
+            self._pass_flushes()
 
     def deadlines_ms(self, sending: bool) -> list[float]:
         """When this utterance wants a tick. `sending`: packets of it may leave."""
@@ -270,18 +278,19 @@ class Utterance:
         cared_for = state in (State.ENDED, State.FAILING) and not self.egress.paused
         if state is State.INTERRUPTING or (cared_for and not self.is_making):
             return math.inf
-        return self.context.touched_at_ms + self._around.limits.idle_timeout_ms
+        return self.context.touched_at_ms + self._shared.limits.idle_timeout_ms
 
     def pump(self, now_ms: float) -> bool:
         """Send what is due; end the context when all has left. Returns whether it did anything."""
         settings = self.context.settings
         if self.context.text_complete and not self.has_pending and not self.is_making:
-            if not self.speech.finished:
-                self.speech.finish()
-                if self.speech.chain is not None:
+            if not self.lines.finished:
+                self.lines.finish()
+                if self.lines.chain is not None:
                     self.egress.wake()
-        self.egress.expect(self.has_pending or self.is_making, now_ms)
-        sent = self.egress.pump(settings, self._around.next_number, now_ms)
+        coming = self.has_pending or self.is_making or self.context.has_unread
+        self.egress.expect(coming, now_ms)
+        sent = self.egress.pump(settings, self._shared.next_number, now_ms)
         self.egress.settle(settings.words)
         if sent:
             self.context.touched_at_ms = now_ms
@@ -294,7 +303,7 @@ class Utterance:
         self.egress.announce_rest(self.context.settings.words)
         self.playout.settle(now_ms)
         self.context.move(Trigger.DRAINED)
-        self.speech.release()
+        self.lines.release()
         if self._failure is not None:
             return self._send(self._failure)
         first_ms, since_ms = self.egress.first_sent_at_ms, self.context.text_since_ms
@@ -303,16 +312,16 @@ class Utterance:
             Done(
                 context=self.id,
                 audio_ms=self.playout.sent_ms,
-                frames=self.speech.frames,
-                segments=len(self.speech.lines),
-                prompt_tokens=self.speech.prompt_tokens,
-                cached_tokens=self.speech.cached_tokens,
+                frames=self.lines.frames,
+                segments=len(self.lines.all),
+                prompt_tokens=self.lines.prompt_tokens,
+                cached_tokens=self.lines.cached_tokens,
                 first_audio_ms=wait_ms,
                 first_audio_frames=self.egress.first_sent_frames,
                 underrun_ms=self.egress.underrun_ms,
-                truncated=self.speech.truncated,
+                truncated=self.lines.truncated,
             )
         )
 
     def _send(self, *events: Event) -> None:
-        self._around.emit(Send(events))
+        self._shared.emit(Send(events))

@@ -13,8 +13,8 @@ from benchmarks import gpu
 from benchmarks.checkpoints import TINY
 from benchmarks.full_size import VOICES, config_json, full_size, published_sizes
 from engine.checkpoint.folder import Checkpoint
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 
 
 def test_the_plan_puts_a_floor_under_every_figure(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,10 @@ import itertools
 import re
 import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.server.serving import RunningGateway
@@ -28,51 +28,66 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Chromium: apt-get install chromium (Debian)"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="needs Chromium: apt-get install chromium (Debian)"
+    ),
+    pytest.mark.asyncio(loop_scope="module"),  # one browser for all
+]
+WAIT_MS = 30_000  # only a failure takes so long
+expect.set_options(timeout=WAIT_MS)
 
 SAMPLES = "window.voiceGateway.utterance?.decodedSamples ?? 0"
 PEAK = "window.voiceGateway.utterance?.peak ?? 0"
 
 
-@contextlib.asynccontextmanager
-async def page_of(served: RunningGateway) -> AsyncIterator[Page]:
-    """The gateway's page in a fresh browser; fails the test on any error of its own."""
-    problems: list[str] = []
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """Started once: that takes longer than any of the tests."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = await browser.new_page(viewport={"width": 900, "height": 820})
+        yield browser
+        await browser.close()
+
+
+@contextlib.asynccontextmanager
+async def page_of(browser: Browser, served: RunningGateway) -> AsyncIterator[Page]:
+    """The gateway's page, as if in a fresh browser; fails the test on any error of its own."""
+    problems: list[str] = []
+    context = await browser.new_context(viewport={"width": 900, "height": 820})
+    try:
+        page = await context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None
         )
         await page.goto(served.url)
         yield page
-        await browser.close()
+    finally:
+        await context.close()
     assert problems == []
 
 
-async def test_speaks_to_the_end() -> None:
+async def test_speaks_to_the_end(browser: Browser) -> None:
     engine = FakeEngine()
-    async with gateway(engine) as served, page_of(served) as page:
+    async with gateway(engine) as served, page_of(browser, served) as page:
         await expect(page.locator("#status")).to_have_attribute("data-state", "ready")
         await page.fill("#text", "Hello.")
         await page.click("#speak")
-        await expect(page.locator("#outcome")).to_have_text("Heard to the end.", timeout=10_000)
+        await expect(page.locator("#outcome")).to_have_text("Heard to the end.")
         made_samples = engine._frames_total * 2048 * 48_000 / 44_100
         assert await page.evaluate(SAMPLES) == pytest.approx(made_samples, abs=2)
         assert await page.evaluate(PEAK) > 0.2
         assert await page.inner_text("#heard") == "Hello."
         assert await page.inner_text("#underruns") == "0"
         first_ms = int((await page.inner_text("#first-packet")).removesuffix(" ms"))
-        assert 0 < first_ms < 5000
+        assert first_ms > 0
 
 
-async def test_interrupt_is_silent_and_says_what_was_heard() -> None:
+async def test_interrupt_is_silent_and_says_what_was_heard(browser: Browser) -> None:
     engine = FakeEngine(FakeEngineConfig(frame_delay_s=0.005))
     text = "One two three four five six seven eight nine ten. " * 4
-    async with gateway(engine) as served, page_of(served) as page:
+    async with gateway(engine) as served, page_of(browser, served) as page:
         await page.fill("#text", text)
         await page.click("#speak")
         await expect(page.locator("#heard")).to_have_text(re.compile(r"\w+ \w+ \w+"))
@@ -90,11 +105,11 @@ async def test_interrupt_is_silent_and_says_what_was_heard() -> None:
         # ... and it can speak again.
         await page.fill("#text", "Again.")
         await page.keyboard.press("Control+Enter")
-        await expect(page.locator("#outcome")).to_have_text("Heard to the end.", timeout=10_000)
+        await expect(page.locator("#outcome")).to_have_text("Heard to the end.")
 
 
-async def test_asks_for_a_key_when_the_gateway_wants_one() -> None:
-    async with gateway(api_keys="open-sesame") as served, page_of(served) as page:
+async def test_asks_for_a_key_when_the_gateway_wants_one(browser: Browser) -> None:
+    async with gateway(api_keys="open-sesame") as served, page_of(browser, served) as page:
         await expect(page.locator("#key-form")).to_be_visible()
         await page.fill("#key", "open-sesame")
         await page.keyboard.press("Enter")
@@ -102,22 +117,14 @@ async def test_asks_for_a_key_when_the_gateway_wants_one() -> None:
         await expect(page.locator("#key-form")).to_be_hidden()
 
 
-async def test_every_control_has_a_name() -> None:
-    async with gateway() as served, page_of(served) as page:
+async def test_every_control_has_a_name(browser: Browser) -> None:
+    async with gateway() as served, page_of(browser, served) as page:
         for control in await page.locator("button, input, select, textarea").all():
             labelled = await control.evaluate(
                 "e => e.labels?.length || e.textContent.trim().length"
             )
             assert labelled, await control.evaluate("e => e.outerHTML")
         assert await page.locator("html").get_attribute("lang") == "en"
-
-
-def test_no_file_of_the_page_loads_anything_from_elsewhere() -> None:
-    folder = Path(__file__).parents[2] / "clients" / "browser"
-    for path in (p for kind in ("html", "js", "css", "svg") for p in folder.glob(f"*.{kind}")):
-        text = path.read_text().replace("http://www.w3.org/2000/svg", "")
-        assert "http://" not in text
-        assert "https://" not in text
 
 
 # Where a worklet runs there is nobody to ask, so here its class runs in the page.
@@ -160,8 +167,10 @@ async () => {
 """
 
 
-async def test_what_comes_next_is_mixed_over_the_faded_end_of_what_was_cut() -> None:
-    async with gateway() as served, page_of(served) as page:
+async def test_what_comes_next_is_mixed_over_the_faded_end_of_what_was_cut(
+    browser: Browser,
+) -> None:
+    async with gateway() as served, page_of(browser, served) as page:
         cases = await page.evaluate(WORKLET)
     assert len(cases) == 5
     for case in cases:

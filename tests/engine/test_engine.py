@@ -13,7 +13,7 @@ from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.link.client import WorkerEngine
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from tests.golden_data import ALIGNMENT_HEADS, TINY, description, vectors
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
@@ -106,12 +106,12 @@ async def test_the_sound_is_the_codecs_of_these_codes(engine: WorkerEngine) -> N
 async def test_text_tokens_are_where_the_alignment_heads_look(
     engine: WorkerEngine, name: str, batch: int
 ) -> None:
-    asked = request(name, batch, "looks")
+    asked = request(name, batch, "tokens")
     events = [event async for event in engine.speak(asked)]
     assert isinstance(events[0], api.TextTokens)
-    looks = [i for event in events if isinstance(event, api.Frames) for i in event.text_tokens]
-    expected, tokens = looks_of_the_plain_loop(name, batch)
-    assert looks == expected
+    heard = [i for event in events if isinstance(event, api.Frames) for i in event.text_tokens]
+    expected, tokens = text_tokens_of_the_plain_loop(name, batch)
+    assert heard == expected
     # the spans cover the text, in order
     spans = events[0].spans
     assert len(spans) == tokens
@@ -119,7 +119,7 @@ async def test_text_tokens_are_where_the_alignment_heads_look(
     assert list(spans) == sorted(spans)
 
 
-def looks_of_the_plain_loop(name: str, batch: int) -> tuple[list[int], int]:
+def text_tokens_of_the_plain_loop(name: str, batch: int) -> tuple[list[int], int]:
     """Where the watched heads look at each step, from the plain loop's own queries and keys; and
     how many tokens the text has."""
     import torch

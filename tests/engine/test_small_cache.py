@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine import api
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
+from engine.worker_config import EngineConfig
 
 pytestmark = [
     pytest.mark.engine,

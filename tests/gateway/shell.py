@@ -18,7 +18,7 @@ from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.config import Config
 from gateway.server.serving import RunningGateway, running
 
-DEADLINE_S = 10.0  # of anything a test waits for
+DEADLINE_S = 60.0  # of anything a test waits for: only a failure takes so long
 
 
 class HeldEngine(FakeEngine):

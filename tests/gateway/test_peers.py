@@ -155,7 +155,7 @@ def test_09_many_aborts_leak_nothing() -> None:
     assert not h.session._roster.queue
     assert not h.session._requests._live and not h.session._requests._aborting
     assert len(h.session._roster._over) <= 8
-    assert all(u.speech.chain is None for u in h.session._roster.over())
+    assert all(u.lines.chain is None for u in h.session._roster.over())
     assert h.session.next_deadline_ms() is None
 
 

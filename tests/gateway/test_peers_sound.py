@@ -142,7 +142,7 @@ async def http_chunks(port: int, body: dict[str, object]) -> list[bytes]:
     """The chunks of a chunked response as they were sent, which no HTTP client tells."""
     content = json.dumps(body)
     head = (
-        "POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        "POST /v1/audio/speech HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
         f"Content-Length: {len(content)}\r\n\r\n"
     )
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

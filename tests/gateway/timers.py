@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -28,15 +29,22 @@ class Timer:
 
 
 class Timers:
-    """The loop's timers under the test's control."""
+    """What `call_later` was asked for, of the methods of some classes or of everyone."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, of: type | tuple[type, ...] = ()) -> None:
         self._timers: list[Timer] = []
-        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", self._call_later)
+        self._of = of
+        loop = asyncio.get_running_loop()
+        self._real = loop.call_later
+        monkeypatch.setattr(loop, "call_later", self._call_later)
 
     def running(self) -> list[Timer]:
         return [timer for timer in self._timers if not (timer.cancelled or timer.fired)]
 
-    def _call_later(self, delay_s: float, callback: Callable[..., object], *args: object) -> Timer:
+    def _call_later(
+        self, delay_s: float, callback: Callable[..., object], *args: object, **options: Any
+    ) -> Any:
+        if self._of and not isinstance(getattr(callback, "__self__", None), self._of):
+            return self._real(delay_s, callback, *args, **options)
         self._timers.append(Timer(delay_s, callback, args))
         return self._timers[-1]

@@ -41,6 +41,11 @@ class Wire(asyncio.Transport):
         if self._closing and not self.unsent:
             self._lose()
 
+    @property
+    def full(self) -> bool:
+        """The protocol was told to pause."""
+        return self._paused
+
     def get_write_buffer_size(self) -> int:
         return len(self.unsent)
 
@@ -52,6 +57,9 @@ class Wire(asyncio.Transport):
             self._closing = True
             if not self.unsent:
                 self._lose()
+
+    def write_eof(self) -> None:
+        """The half of the connection that we write ends."""
 
     def abort(self) -> None:
         self.aborted = self._closing = True

@@ -18,13 +18,11 @@ from sglang.srt.runtime_context import get_server_args
 from torch import Tensor, nn
 
 from engine.models.alignment import Alignment, text_window
-from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.graphs import CudaRecorder, StepGraphs, batch_buckets
 from engine.models.request_table import RequestTable
-from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
-from engine.plugin.hf_config import DualARConfig
+from engine.models.weights import build_dual_ar, load_dual_ar
+from engine.plugin.pretrained import DualARConfig
 from engine.plugin.sampler import DualARSampler
 
 
@@ -34,17 +32,11 @@ class DualARForSpeech(nn.Module):
     def __init__(self, config: DualARConfig, quant_config: Any = None, prefix: str = "") -> None:
         super().__init__()
         self.config = config
-        slow, fast = config.slow, config.fast
-        self.slow = SlowAR(
-            slow,
-            fast.num_codebooks,
-            fast.vocab_size,
-            (config.semantic_start_token_id, config.semantic_end_token_id),
-            config.eos_token_id,
-        )
         args = get_server_args()
         max_batch = args.max_running_requests
-        self.fast = FastAR(fast, slow.dim, max_batch)
+        model = config.language_model
+        slow, fast = model.text_config, model.audio_decoder_config
+        self.slow, self.fast = build_dual_ar(model, max_batch)
         self.paged = nn.ModuleList(
             RadixAttention(
                 slow.n_head, slow.head_dim, slow.head_dim**-0.5, slow.n_local_heads, layer_id=i
@@ -70,13 +62,16 @@ class DualARForSpeech(nn.Module):
         """input_ids [T], positions [T] -> restricted logits [B, S + 1], hidden states [B, dim]."""
         extend = forward_batch.forward_mode.is_extend()
         slots = forward_batch.req_pool_indices
-        codes = self.table.take_prefill(input_ids.shape[0]) if extend else self.table.codes[slots]
+        if extend:
+            codes = self.table.take_prefill(forward_batch.rids or (), input_ids.shape[0])
+        else:
+            codes = self.table.codes[slots]
         last = forward_batch.extend_seq_lens.cumsum(0) - 1 if extend else None
         # SGLang's ids of frames are hashes (engine.plugin.frame_ids): back to the vocabulary's
         frames = input_ids >= self.slow.embeddings.num_embeddings
         input_ids = torch.where(frames, self.slow.first_id + codes[:, 0], input_ids)
 
-        looks: list[Tensor] = []
+        text_weights: list[Tensor] = []
         rows, inside = self._text_rows(slots) if self.alignment.heads else (slots, slots)
 
         def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -86,7 +81,7 @@ class DualARForSpeech(nn.Module):
             if layer in self.alignment.heads:
                 keys = get_token_to_kv_pool().get_key_buffer(layer)[rows]
                 query = q if last is None else q[last]
-                looks.append(self.alignment.weights(layer, query, keys, inside))
+                text_weights.append(self.alignment.weights(layer, query, keys, inside))
             return out
 
         x = self.slow(self.slow.embed(input_ids, codes), positions, attend)
@@ -96,7 +91,7 @@ class DualARForSpeech(nn.Module):
         return LogitsProcessorOutput(
             next_token_logits=self.slow.logits(hidden).float(),
             hidden_states=hidden,
-            customized_info={"slots": slots, "looks": looks},
+            customized_info={"slots": slots, "text_weights": text_weights},
         )
 
     def _text_rows(self, slots: Tensor) -> tuple[Tensor, Tensor]:

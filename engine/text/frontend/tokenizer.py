@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from tokenizers import Tokenizer
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig
-from engine.errors import CheckpointError, TextError
-from engine.link.config import ForeignText
+from engine.errors import CheckpointError, TextError, UnspeakableError
 from engine.text.frontend.phones import PHONE_TOKENS
 from engine.text.frontend.reader import Reader
 from engine.text.frontend.scripts import foreign_letters
-from engine.text.tokenizer import Span, SpecialTokens, check_special
+from engine.text.tokenizer import Span, SpecialTokens, check_special, read_definition
+from engine.worker_config import ForeignText
 
 _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[0] in "ˈˌ")
 
@@ -21,8 +21,8 @@ _SOUNDS = frozenset(token for token in PHONE_TOKENS if token.isalpha() or token[
 class PhoneTokenizer:
     """Reads English; other scripts as their Latin spelling, or, if told so, not at all.
 
-    A text in which nothing is left to say raises TextError, so that silence is never sold as
-    speech.
+    A text in which nothing is left to say raises UnspeakableError, so that silence is never sold
+    as speech.
     """
 
     def __init__(
@@ -63,19 +63,25 @@ class PhoneTokenizer:
         """Greatest id plus one."""
         return self._num_tokens
 
+    @property
+    def speaks_tags(self) -> bool:
+        """A tag colours the words behind it, or is left out."""
+        return False
+
     def encode(self, text: str) -> list[int]:
-        """Untrusted text -> ids, never a control token. Raises TextError where nothing can be
-        said.
-        """
+        """Untrusted text -> ids, never a control token. Raises TextError."""
         return self.encode_spans(text)[0]
 
     def encode_spans(self, text: str) -> tuple[list[int], list[Span]]:
-        """As `encode`, and for each id the characters [start, end) of `text` it stands for."""
+        """As `encode`, and for each id the characters [start, end) of `text` it stands for.
+
+        Raises UnspeakableError where nothing can be said.
+        """
         if self._refuses_foreign and (foreign := foreign_letters(text)):
             raise TextError(f"expected text in Latin letters, got {foreign!r}")
         tokens, spans = self._reader(text)
         if not any(token in _SOUNDS for token in tokens):
-            raise TextError(f"expected English words to speak, found none in {text[:60]!r}")
+            raise UnspeakableError(f"expected English words to speak, found none in {text[:60]!r}")
         known = [
             (self._ids[token], span)
             for token, span in zip(tokens, spans, strict=True)
@@ -94,9 +100,5 @@ class PhoneTokenizer:
 
 def load_phones(checkpoint: Checkpoint, foreign_text: ForeignText) -> PhoneTokenizer:
     """Read `tokenizer.json` and the lexicon. Raises CheckpointError."""
-    path = checkpoint.tokenizer_path
-    try:
-        full = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise CheckpointError(f"{path}: expected a tokenizer definition, got: {error}") from error
+    full = read_definition(checkpoint)
     return PhoneTokenizer(full, checkpoint.config, foreign_text=foreign_text)

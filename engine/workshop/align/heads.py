@@ -4,8 +4,8 @@
 
 Beside `name.wav` and `name.txt` lies `name.json`: a list of words, each
 {"start_s": 0.1, "end_s": 0.4, "start": 0, "end": 5}; `start` and `end` are characters of the text.
-For each frame the text token that a head looks at most is compared with the word that sounds then.
-The best heads go into `voice_gateway.alignment_heads` of config.json.
+For each frame the text token that a head attends to most is compared with the word that sounds
+then. The best heads go into `voice_gateway.alignment_heads` of config.json.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -23,37 +22,21 @@ from torch import Tensor
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
 from engine.text.prompt import Prompt, PromptBuilder
-from engine.text.tokenizer import Span, load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.text.tokenizer import Span
+from engine.workshop.train.corpus.timed_words import TimedWord, read_words
 from engine.workshop.train.corpus.wav import read_wav
 from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.stages.finetune import load_model, pairs
 
 
 @dataclass(frozen=True, slots=True)
-class TimedWord:
-    """A word's time in the recording and its characters [start, end) in the text."""
-
-    start_s: float
-    end_s: float
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class HeadScore:
-    """`share`: of the frames in which a word sounds, those where the head looks at that word."""
+    """`share`: of the frames in which a word sounds, those where the head attends to that word."""
 
     layer: int
     head: int
     share: float
-
-
-def read_words(path: Path) -> list[TimedWord]:
-    """Words of a recording. Raises FileNotFoundError, and ValueError on anything else than they."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=list[TimedWord])
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"{path}: expected a list of words with their times: {error}") from None
 
 
 def word_of_frame(words: Sequence[TimedWord], frames: int, frame_s: float) -> NDArray[np.int64]:
@@ -102,8 +85,8 @@ def scores(
     return found
 
 
-def looks(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
-    """The text token that each head looks at most while it makes each frame.
+def attended(model: DualAR, prompt: Prompt, codes: NDArray[np.uint16]) -> Tensor:
+    """The text token that each head attends to most while it makes each frame.
 
     codes [T, books]; int64 [layers, heads, T], counted from the start of `prompt.text_span`.
     """
@@ -142,7 +125,7 @@ def score_heads(checkpoint: Checkpoint, folder: Path) -> list[HeadScore]:
         codes = encoder.encode(*read_wav(path))
         sounding = word_of_frame(words, len(codes), frame_s)
         tokens = word_of_token(words, tokenizer.encode_spans(text)[1])
-        seen = looks(model, prompts.build(text), codes).numpy()
+        seen = attended(model, prompts.build(text), codes).numpy()
         spoken = sounding >= 0
         right += (tokens[seen] == sounding)[:, :, spoken].sum(-1)
         total += int(spoken.sum())

@@ -13,8 +13,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from engine.checkpoint.model_config import LanguageModelConfig
-    from engine.codec.config import CodecConfig
+    from engine.checkpoint.config_json import LanguageModelConfig
+    from engine.codec.sizes import CodecConfig
     from engine.workshop.dryrun.memory import Load
 
 app = typer.Typer(add_completion=False)
@@ -39,8 +39,8 @@ def main(
     warnings.simplefilter("ignore")  # imports warn of accelerators that are not here
     from rich.console import Console
 
-    from engine.checkpoint.model_config import parse_config
-    from engine.codec.config import CodecConfig
+    from engine.checkpoint.config_json import parse_config
+    from engine.codec.sizes import CodecConfig
     from engine.workshop.dryrun.memory import Load
     from engine.workshop.dryrun.published import s2_pro
 
@@ -129,12 +129,12 @@ def _materialise(
         def progress(what: str, done: int, total: int) -> None:
             bars.update(bar, description=what, completed=done, total=total)
 
-        made = materialise(config, folder, limit_bytes, progress)
+        model = materialise(config, folder, limit_bytes, progress)
     start = time.perf_counter()
-    frame = speak_frame(made.slow, made.fast, config)
+    frame = speak_frame(model.slow, model.fast, config)
     seconds = time.perf_counter() - start
     console.print(
-        f"{made.stored_bytes:,} bytes written and read back, {made.mapped_bytes:,} bytes of "
+        f"{model.stored_bytes:,} bytes written and read back, {model.mapped_bytes:,} bytes of "
         f"parameters on disk; a prompt and a frame in {seconds:.1f} s: token {frame.token_id}, "
         f"codes {frame.codes}"
     )

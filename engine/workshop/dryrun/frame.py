@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.checkpoint.model_config import LanguageModelConfig
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.models.fast_ar import FastAR
 from engine.models.slow_ar import SlowAR
 

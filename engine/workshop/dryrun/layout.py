@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import SCALE_SUFFIX, expected_tensors, quantised_matrices
-from engine.checkpoint.model_config import LanguageModelConfig
 from engine.checkpoint.safetensors_header import DTYPE_BYTES
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import expected_tensors as codec_tensors
 from engine.codec.weights import quantizer_names
 from engine.models.fast_ar import FastAR
 from engine.models.plain import default_dtype
 from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
+from engine.models.weights import build_dual_ar, load_dual_ar
 from engine.workshop.dryrun import published
 
 Entry = tuple[str, tuple[int, ...]]  # dtype as safetensors spells it, shape
@@ -103,16 +103,8 @@ def build_on_meta(config: LanguageModelConfig, frames_at_once: int) -> tuple[Slo
 
     Raises KeyError for a name that has no place, RuntimeError for a shape that does not fit.
     """
-    slow, fast = config.text_config, config.audio_decoder_config
     with default_dtype(torch.bfloat16), torch.device("meta"):
-        slow_ar = SlowAR(
-            slow,
-            fast.num_codebooks,
-            fast.vocab_size,
-            (config.semantic_start_token_id, config.semantic_end_token_id),
-            config.eos_token_id,
-        )
-        fast_ar = FastAR(fast, slow.dim, frames_at_once)
+        slow_ar, fast_ar = build_dual_ar(config, frames_at_once)
         tensors = (
             (name, torch.empty(shape, dtype=TORCH_DTYPES[dtype]))
             for name, (dtype, shape) in lm_layout(config).items()

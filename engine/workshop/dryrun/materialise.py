@@ -21,14 +21,14 @@ from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from engine.checkpoint.model_config import LanguageModelConfig
+from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.safetensors_header import read_header
 from engine.checkpoint.safetensors_writer import SafetensorsWriter
 from engine.errors import CheckpointError
 from engine.models.fast_ar import FastAR
 from engine.models.plain import default_dtype
 from engine.models.slow_ar import SlowAR
-from engine.models.weights import load_dual_ar
+from engine.models.weights import build_dual_ar, load_dual_ar
 from engine.workshop.dryrun.layout import TORCH_DTYPES, Entry, lm_layout, num_bytes
 
 # (what is being done, bytes done, bytes in all)
@@ -153,20 +153,12 @@ def check_shards(layout: dict[str, Entry], paths: list[Path]) -> None:
 def _load_mapped(
     config: LanguageModelConfig, paths: list[Path], folder: Path, progress: Progress
 ) -> tuple[SlowAR, FastAR, int]:
-    slow_config, fast_config = config.text_config, config.audio_decoder_config
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     hook = register_module_parameter_registration_hook(_to_meta)  # type: ignore[arg-type]
     try:
         with default_dtype(torch.bfloat16):
-            slow = SlowAR(
-                slow_config,
-                fast_config.num_codebooks,
-                fast_config.vocab_size,
-                (config.semantic_start_token_id, config.semantic_end_token_id),
-                config.eos_token_id,
-            )
-            fast = FastAR(fast_config, slow_config.dim, 1)
+            slow, fast = build_dual_ar(config, 1)
     finally:
         hook.remove()
     mapped = sum(_map_parameters(m, folder / name) for name, m in (("slow", slow), ("fast", fast)))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.checkpoint.model_config import LanguageModelConfig, TransformerConfig
-from engine.codec.config import CodecConfig
+from engine.checkpoint.config_json import LanguageModelConfig, TransformerConfig
 from engine.codec.decoder import Decoder
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import CodecWeights
 from engine.codec.weights import expected_tensors as codec_tensors
 from engine.workshop.dryrun.gpus import Gpu

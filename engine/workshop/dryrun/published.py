@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 
 CONFIG_PATH = Path(__file__).with_name("s2-pro.json")
 

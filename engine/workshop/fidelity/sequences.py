@@ -14,7 +14,7 @@ from engine.errors import CheckpointError
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder, Reference
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 
 # The defaults of the authors' API: what the frames of a real request are drawn with.
 _TEMPERATURE, _TOP_P, _TOP_K, _SEED = 0.8, 0.8, 30, 20260401
@@ -56,13 +56,13 @@ def speak_sequences(loop: PlainLoop, checkpoint: Checkpoint, frames: int) -> lis
     sequences = []
     for index, text in enumerate(TEXTS):
         prompt = builder.build(text, references).matrix()
-        made = [
+        generated = [
             np.concatenate(([token], codes))
             for token, codes in loop.generate(prompt, settings, frames)
         ]
-        if not made:
+        if not generated:
             raise CheckpointError(f"expected the reference to say {text!r}, got no frame")
-        said = np.stack(made, axis=1)
+        said = np.stack(generated, axis=1)
         name = "own voice" if not references else f"cloned {index}"
         sequences.append(Sequence(name, np.concatenate((prompt, said), axis=1), prompt.shape[1]))
         if not references:

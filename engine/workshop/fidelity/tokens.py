@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.checkpoint.folder import Checkpoint
 from engine.text.prompt import ASSISTANT, CLONE, END, SPEAK, SPEECH, SYSTEM, USER
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.workshop.fidelity.strings import fuzzed_strings
 
 Ids = list[int]

@@ -47,8 +47,8 @@ def make(
     part = target.with_name(target.name + ".part")
     shutil.rmtree(part, ignore_errors=True)  # of a run that was interrupted
     try:
-        made = convert(Checkpoint.open(source), part, plan, converting)
-        judged = run_gate(replace(options, candidate=made.path, against=source), judging)
+        converted = convert(Checkpoint.open(source), part, plan, converting)
+        judged = run_gate(replace(options, candidate=converted.path, against=source), judging)
         report = replace(judged, candidate=target.name)
         if report.passed or force:
             _record(part, source, report)

@@ -11,6 +11,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 from engine.checkpoint.folder import (
     CONFIG_FILE,
     INDEX_FILE,
@@ -18,7 +19,6 @@ from engine.checkpoint.folder import (
     Checkpoint,
     quantised_matrices,
 )
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
 from engine.checkpoint.safetensors_header import TensorInfo, read_header
 from engine.checkpoint.safetensors_writer import Entry, SafetensorsWriter
 from engine.errors import CheckpointError

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoint.model_config import LanguageModelConfig, TransformerConfig
+from engine.checkpoint.config_json import LanguageModelConfig, TransformerConfig
 from engine.errors import CheckpointError
 from engine.models.linear import Scheme
 

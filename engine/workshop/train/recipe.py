@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
-from engine.codec.config import CodecConfig
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
+from engine.codec.sizes import CodecConfig
 from engine.text.frontend import vocabulary
 from engine.text.tokenizer import AUDIO_PAD, IM_END, PAD
 

@@ -19,7 +19,7 @@ from gateway.text.segment.length import forced_cut
 from gateway.text.segment.pace import Pace
 from gateway.text.segment.policy import Cut, Segment, SegmentPolicy
 from gateway.text.segment.structure import Structure
-from gateway.text.speakable import Speaker
+from gateway.text.speakable import SegmentWriter
 from gateway.types import ContextSettings, Read
 
 _CUTS = {
@@ -46,7 +46,7 @@ class Segmenter:
     ) -> None:
         """`read`: what `policy.normalize` is done with; without one it does nothing."""
         self._max_chars = policy.max_chars
-        self._speaker = Speaker(
+        self._writer = SegmentWriter(
             speakable=policy.speakable,
             read=read if policy.normalize else None,
             language=policy.language,
@@ -99,7 +99,7 @@ class Segmenter:
 
     def flush(self) -> list[Segment]:
         """Everything buffered, now."""
-        return self._give_up_waiting(Cut.FLUSH)
+        return self._cut_all(Cut.FLUSH)
 
     def tick(self, now_ms: float) -> list[Segment]:
         """What must be spoken by `now_ms`: all that is settled, of a sentence that is not whole."""
@@ -111,7 +111,7 @@ class Segmenter:
             return []
         position = self._settled()
         if position == len(self._text):
-            return self._give_up_waiting(Cut.DELAY)
+            return self._cut_all(Cut.DELAY)
         return [self._emit(position, Cut.DELAY)]
 
     def next_deadline_ms(self) -> float | None:
@@ -189,7 +189,7 @@ class Segmenter:
             return settled(self._text[: span.start]) if span.start else 0
         return settled(self._text)
 
-    def _give_up_waiting(self, why: Cut) -> list[Segment]:
+    def _cut_all(self, why: Cut) -> list[Segment]:
         segments: list[Segment] = []
         cut = self._judge_pending(final=True)
         if cut is not None:
@@ -201,7 +201,7 @@ class Segmenter:
     def _emit(self, position: int, cut: Cut) -> Segment:
         structure = self._structure
         raw, rest = self._text[:position], self._text[position:]
-        spoken = self._speaker.speak(
+        spoken = self._writer.speak(
             raw, at_line_start=structure.segment_at_line_start, silent=structure.is_silent
         )
         paused = 0 <= structure.break_end <= position

@@ -49,7 +49,7 @@ def open_span(text: str, index: int) -> Span | None:
     return None
 
 
-def gives_up(span: Span, text: str, index: int) -> bool:
+def is_abandoned(span: Span, text: str, index: int) -> bool:
     """Whether text[index] shows that the stretch will not be closed.
 
     In `<` anything that is no attribute shows it at once.

@@ -9,7 +9,7 @@ from gateway.text.segment.spans import (
     FENCE_LINE,
     FENCE_OPEN,
     Span,
-    gives_up,
+    is_abandoned,
     open_span,
 )
 from gateway.text.tags import (
@@ -82,7 +82,7 @@ class Structure:
     def _feed_span(self, span: Span, text: str, index: int) -> int | None:
         """Look for the end of the open stretch; tags that end a segment do so here."""
         if text[index] != span.close:
-            if gives_up(span, text, index):
+            if is_abandoned(span, text, index):
                 self.span = None
             return None
         self.span = None

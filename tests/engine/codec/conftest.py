@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.codec.config import CONFIG_FILE, CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder
+from engine.codec.sizes import CONFIG_FILE, CodecConfig
 from engine.codec.weights import WEIGHTS_FILE, expected_tensors
 from tests.golden_data import TINY
 

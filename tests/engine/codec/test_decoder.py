@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmarks.codec_peer import WindowDecoder
-from engine.codec import kernels
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.kernels import dense
+from engine.codec.sizes import CodecConfig
 from engine.codec.slots import SlotError
 from engine.codec.weights import load_codec
 from tests.engine.codec.conftest import SMALL, random_tensors, write_codec
@@ -226,8 +226,8 @@ def test_the_way_that_a_gpu_goes(
     """Torch's own operations, none compiled or packed; here on a CPU."""
     codes = some_codes(SMALL, 21, seed=8)
     expected = StreamingDecoder.from_checkpoint(small_codec, 1).decode_whole(codes)
-    monkeypatch.setattr(kernels, "can_fuse", lambda device: False)
-    monkeypatch.setattr(kernels, "can_pack", lambda device: False)
+    monkeypatch.setattr(dense, "can_fuse", lambda device: False)
+    monkeypatch.setattr(dense, "can_pack", lambda device: False)
     decoder = StreamingDecoder.from_checkpoint(small_codec, 2)
     assert decoder.allocate() == 0  # so that rows do not start at 0
     samples = chunked(decoder, codes, sizes)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.codec import kernels
 from engine.codec.encoder import CHUNK_FRAMES, Encoder
+from engine.codec.kernels import dense
 from engine.errors import CheckpointError
 from tests.engine.codec.conftest import SMALL, random_tensors, write_codec
 from tests.golden_data import GOLDEN, TINY, vectors
@@ -38,8 +38,8 @@ def test_golden_codes(encoder: Encoder, recording: str, golden: str, key: str) -
 
 def test_golden_codes_the_way_that_a_gpu_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch's own operations, none compiled or packed; here on a CPU."""
-    monkeypatch.setattr(kernels, "can_fuse", lambda device: False)
-    monkeypatch.setattr(kernels, "can_pack", lambda device: False)
+    monkeypatch.setattr(dense, "can_fuse", lambda device: False)
+    monkeypatch.setattr(dense, "can_pack", lambda device: False)
     codes = Encoder.from_checkpoint(TINY).encode(*read_wav("audio_ref_long_44k1.wav"))
     np.testing.assert_array_equal(codes, vectors("codec_long_encode")["codes"].T)
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from engine.codec import decoder as codec_decoder
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.narrow import is_small
+from engine.codec.sizes import CodecConfig
 from tests.engine.codec.conftest import SMALL
 from tests.engine.codec.test_decoder import GOLDEN_TOLERANCE, chunked, some_codes
 

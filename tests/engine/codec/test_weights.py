@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import (
     WEIGHTS_FILE,
     CodecWeights,

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.checkpoint.model_config import FastConfig
+from engine.checkpoint.config_json import FastConfig
 from engine.models import cpu_kernels
 from engine.models.fast_ar import FastAR
 

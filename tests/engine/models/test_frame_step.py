@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.checkpoint.folder import Checkpoint
-from engine.models.fast_ar import FastAR
 from engine.models.frame_step import FrameStep
 from engine.models.plain import PlainLoop
 from engine.models.request_table import DrawMode, RequestTable, RowSettings, draw_mode
-from engine.models.slow_ar import SlowAR
+from engine.models.weights import build_dual_ar
 from tests.golden_data import TINY
 
 FISH = RowSettings(0.9, 0.7, 0.9, 30, seed=7, min_frames=0)
@@ -135,13 +134,11 @@ def test_a_slot_begins_anew(loop: PlainLoop) -> None:
 def test_nothing_is_asked_of_the_device() -> None:
     """The step runs on tensors that have no values, so it never looks at one."""
     config = Checkpoint.open(TINY).config
-    slow_config, fast_config = config.text_config, config.audio_decoder_config
-    books = fast_config.num_codebooks
+    books = config.num_codebooks
     with torch.device("meta"):
-        slow = SlowAR(slow_config, books, fast_config.vocab_size, (547, 4642), 514)
-        fast = FastAR(fast_config, slow_config.dim, 4)
+        slow, fast = build_dual_ar(config, 4)
         step = FrameStep(slow, fast, RequestTable(4, books, "meta"))
-        logits, hidden = torch.empty(3, slow.head.shape[0]), torch.empty(3, slow_config.dim)
+        logits, hidden = torch.empty(3, slow.head.shape[0]), torch.empty(3, config.text_config.dim)
         ids, codes = step(logits, hidden, torch.zeros(3, dtype=torch.int64), DrawMode.ANY)
     assert ids.shape == (3,)
     assert codes.shape == (3, books)

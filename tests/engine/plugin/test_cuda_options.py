@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from engine.link.config import EngineConfig
 from engine.plugin.cuda_options import cuda_options
+from engine.worker_config import EngineConfig
 
 
 def test_hopper_gets_flash_attention_3_and_graphs(caplog: pytest.LogCaptureFixture) -> None:

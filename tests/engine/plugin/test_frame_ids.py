@@ -15,7 +15,7 @@ from engine.checkpoint.folder import Checkpoint
 from engine.host.cache_salt import voice_salt
 from engine.plugin.frame_ids import ID_LIMIT, frame_ids
 from engine.text.prompt import Codes, Prompt, PromptBuilder, Reference, Turn
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from tests.golden_data import TINY
 
 CHECKPOINT = Checkpoint.open(TINY)

@@ -1,4 +1,4 @@
-"""Prompts: the golden ones in both layouts, invariants of any prompt, and what is refused."""
+"""Prompts: the golden ones, invariants of any prompt, and what is refused."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from engine.checkpoint.folder import Checkpoint
 from engine.errors import PromptError, TextError
 from engine.text.prompt import (
     Codes,
-    Layout,
     PromptBuilder,
     Reference,
     Turn,
     codes_from_bytes,
-    split_turns,
 )
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")
@@ -34,7 +32,6 @@ TOKENIZER = load_tokenizer(CHECKPOINT)
 BUILDER = PromptBuilder(TOKENIZER, CHECKPOINT)
 TENSORS = load_file(GOLDEN / "generation.safetensors")
 FISH = json.loads((GOLDEN / "prompts.json").read_text())
-OMNI = json.loads((GOLDEN / "prompts_sglang_omni_layout.json").read_text())
 
 SEMANTIC = range(547, 4643)
 
@@ -67,22 +64,6 @@ def test_golden_prompts(name: str, batch: int) -> None:
     np.testing.assert_array_equal(mask, TENSORS[f"{name}.b{batch}.vq_mask"])
 
 
-@pytest.mark.parametrize("name", OMNI)
-def test_golden_prompts_in_omni_layout(name: str) -> None:
-    references = golden_references(name)
-    prompt = BUILDER.build(FISH[name]["text"], references, layout="omni")
-    assert prompt.input_ids == OMNI[name]["input_ids"]
-    np.testing.assert_array_equal(np.flatnonzero(OMNI[name]["vq_mask"]), prompt.code_positions())
-    codes = [reference.codes for reference in references]
-    np.testing.assert_array_equal(prompt.codes, np.concatenate(codes or [prompt.codes]))
-
-
-def test_golden_dialogue_is_split_as_in_the_reference() -> None:
-    case = FISH["multi_turn"]
-    texts = [batch["batch_text"] for batch in case["batches"]]
-    assert split_turns(case["text"], case["chunk_length"]) == texts
-
-
 def test_second_turn_extends_the_first_with_its_frames() -> None:
     """What makes the second turn a prefix hit: 119 tokens of prompt and 12 frames of sound."""
     first, second = (
@@ -107,14 +88,11 @@ some_text = st.one_of(
 ).filter(lambda text: text.strip())
 references = st.lists(st.builds(Reference, some_text, some_codes), max_size=3)
 history = st.lists(st.builds(Turn, some_text, some_codes), max_size=3)
-layouts = st.sampled_from(["fish", "omni"])
 
 
-@given(some_text, references, history, layouts)
-def test_invariants(
-    text: str, references: list[Reference], history: list[Turn], layout: Layout
-) -> None:
-    prompt = BUILDER.build(text, references, history, layout)
+@given(some_text, references, history)
+def test_invariants(text: str, references: list[Reference], history: list[Turn]) -> None:
+    prompt = BUILDER.build(text, references, history)
     matrix, ids, positions = prompt.matrix(), np.array(prompt.input_ids), prompt.code_positions()
     given_codes = [r.codes for r in references] + [turn.codes for turn in history]
     # Every frame that was given is there, in order, and nothing else looks like one: no text
@@ -126,21 +104,17 @@ def test_invariants(
     assert not np.delete(matrix[1:], positions, axis=1).any()
     # One run for all references, one for each turn; one user message for each turn and the text.
     assert len(prompt.code_spans) == bool(references) + len(history)
-    system = layout == "fish" or bool(references)
-    assert prompt.input_ids.count(TOKENIZER.special.im_end) == system + 2 * len(history) + 1
+    assert prompt.input_ids.count(TOKENIZER.special.im_end) == 2 + 2 * len(history)
     assert prompt.input_ids.count(TOKENIZER.special.voice) == len(history) + 1
     start, end = prompt.text_span
-    tag = "<|speaker:0|>" if layout == "omni" else ""
-    assert prompt.input_ids[start:end] == TOKENIZER.encode(tag + text)
+    assert prompt.input_ids[start:end] == TOKENIZER.encode(text)
     assert len(prompt.input_ids) - end == 2 + 5  # the end of the message, the assistant's start
 
 
-@given(some_text, history, some_codes, layouts)
-def test_every_prompt_is_a_prefix_of_the_next(
-    text: str, history: list[Turn], codes: Codes, layout: Layout
-) -> None:
-    first = BUILDER.build(text, (), history, layout).matrix()
-    after = BUILDER.build("and?", (), [*history, Turn(text, codes)], layout).matrix()
+@given(some_text, history, some_codes)
+def test_every_prompt_is_a_prefix_of_the_next(text: str, history: list[Turn], codes: Codes) -> None:
+    first = BUILDER.build(text, (), history).matrix()
+    after = BUILDER.build("and?", (), [*history, Turn(text, codes)]).matrix()
     frames = np.vstack([codes[:, 0].astype(np.int64) + 547, codes.T])
     length = first.shape[1] + len(codes)
     np.testing.assert_array_equal(after[:, :length], np.hstack([first, frames]))
@@ -167,19 +141,11 @@ def test_speakers_are_tagged_by_index_unless_tagged() -> None:
     assert prompt.input_ids[17 : 17 + len(ids)] == ids
 
 
-def test_omni_leaves_an_empty_transcript_out() -> None:
-    codes = np.zeros((2, 10), np.uint16)
-    bare = BUILDER.build("text", [Reference("", codes)], layout="omni").input_ids
-    full = BUILDER.build("text", [Reference("hi", codes)], layout="omni").input_ids
-    assert len(full) - len(bare) == len(TOKENIZER.encode("<|speaker:0|>hi"))
-
-
 GOOD = np.zeros((2, 10), np.uint16)
 NEGATIVE: Any = np.full((2, 10), -1)
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "empty text": ({"text": ""}, "expected text to speak, got ''"),
     "blank text": ({"text": " \n\u3000"}, "expected text to speak, got "),
-    "layout": ({"layout": "chat"}, "expected layout 'fish' or 'omni', got 'chat'"),
     "no transcript": (
         {"references": [Reference("a", GOOD), Reference(" ", GOOD)]},
         "references[1]: expected a transcript, got ' '",
@@ -266,33 +232,3 @@ def test_codes_in_bytes_come_in_whole_frames() -> None:
     assert codes_from_bytes(b"", 10).shape == (0, 10)
     with pytest.raises(PromptError, match=r"frames of 20 bytes \(10 codebooks\), got 39 bytes"):
         codes_from_bytes(bytes(39), 10)
-
-
-TURN = re.compile(r"<\|speaker:\d+\|>[^<]*")
-dialogues = st.lists(
-    st.tuples(st.integers(0, 12), st.text("ab \n\u00e4\u4f60", min_size=1, max_size=30)), min_size=1
-).map(lambda turns: "".join(f"<|speaker:{speaker}|>{text}" for speaker, text in turns))
-
-
-@given(dialogues, st.integers(1, 200))
-def test_splitting_loses_no_turn_and_packs_greedily(text: str, chunk_length: int) -> None:
-    batches = split_turns(text, chunk_length)
-    turns = [turn.strip() for turn in TURN.findall(text)]
-    packed = [[turn.strip() for turn in TURN.findall(batch)] for batch in batches]
-    assert [turn for batch in packed for turn in batch] == turns
-    assert ["\n".join(batch) for batch in packed] == batches
-
-    def size(batch: list[str]) -> int:
-        return sum(len(turn.encode()) for turn in batch)
-
-    for batch in packed:
-        assert len(batch) == 1 or (len(batch) <= 5 and size(batch) <= chunk_length)
-    for batch, following in zip(packed, packed[1:], strict=False):
-        assert len(batch) == 5 or size([*batch, following[0]]) > chunk_length
-
-
-def test_text_without_tags_stays_whole_and_a_lead_in_can_be_kept() -> None:
-    assert split_turns(" no tags " * 100, 50) == [" no tags " * 100]
-    text = "lead <|speaker:1|> a<|speaker:0|>"
-    assert split_turns(text) == ["<|speaker:1|> a\n<|speaker:0|>"]
-    assert split_turns(text, keep_lead_in=True) == ["lead\n<|speaker:1|> a\n<|speaker:0|>"]

@@ -17,8 +17,9 @@ from tokenizers import Tokenizer
 
 from engine.checkpoint.folder import Checkpoint
 from engine.errors import CheckpointError, TextError
-from engine.link.config import ForeignText
-from engine.text.tokenizer import FRONTENDS, BpeTokenizer, TextTokenizer, load_bpe, load_tokenizer
+from engine.text.registry import FRONTENDS, load_tokenizer
+from engine.text.tokenizer import BpeTokenizer, TextTokenizer, load_bpe
+from engine.worker_config import ForeignText
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CHECKPOINT = Checkpoint.open(GOLDEN / "s2-pro-tiny")

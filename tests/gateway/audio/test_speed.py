@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.audio.speed import Stretcher, stretched_position
@@ -31,11 +31,13 @@ def pitch_hz(samples: np.ndarray, rate_hz: int) -> float:
     st.sampled_from(SPEEDS),
     st.lists(st.integers(0, 5_000), max_size=10),
     st.integers(0, 40_000),
+    st.booleans(),
 )
+@example(0.8, [400], 721, True)
 def test_chunks_equal_the_whole_and_the_length_is_exact(
-    speed: float, sizes: list[int], length: int
+    speed: float, sizes: list[int], length: int, speech: bool
 ) -> None:
-    samples = noise(RATE, 1.0)[:length]
+    samples = (speech_like(RATE, 1.0, length) if speech else noise(RATE, 1.0))[:length]
     whole = stretch(samples, speed, [])
     assert len(whole) == stretched_position(length, speed)
     assert np.array_equal(whole, stretch(samples, speed, sizes))

@@ -109,6 +109,6 @@ def test_a_number_of_four_hundred_digits_is_refused_by_name(name: str) -> None:
 )
 def test_any_body_is_a_call_or_a_clients_error(body: bytes) -> None:
     try:
-        openai.parse(body, ("default",), 100)
+        openai.parse(body, 100)
     except ClientError as error:
         assert openai.error_body(error)["error"]["type"] == "invalid_request_error"

@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-from gateway.engine_link.loop_slots import Turns
+from gateway.engine_link.loop_slots import LoopSlots
 
 
 class Log:
     """Who got a place, in which turn of the loop."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, slots: LoopSlots) -> None:
         self.names: list[str] = []
         self.turns: list[int] = []
-        self._shared = turns
+        self._slots = slots
         self._turn = 0
         self._tick()
 
@@ -25,8 +25,8 @@ class Log:
 
     async def take(self, name: str, pieces: int = 1, deadline_ms: float = 0.0) -> None:
         for _ in range(pieces):
-            if not self._shared.take():
-                await self._shared.wait(deadline_ms)
+            if not self._slots.take():
+                await self._slots.wait(deadline_ms)
             self.names.append(name)
             self.turns.append(self._turn)
 
@@ -36,7 +36,7 @@ class Log:
 
 @pytest.fixture
 async def log() -> Log:
-    return Log(Turns(per_turn=3))
+    return Log(LoopSlots(per_turn=3))
 
 
 async def test_each_turn_takes_in_a_few_and_all_get_their_share(log: Log) -> None:
@@ -62,13 +62,13 @@ async def test_the_earliest_deadline_goes_first(log: Log) -> None:
 
 
 async def test_a_cancelled_waiter_takes_no_place() -> None:
-    turns = Turns(per_turn=1)
-    log = Log(turns)
+    slots = LoopSlots(per_turn=1)
+    log = Log(slots)
     tasks = [asyncio.create_task(log.take(name)) for name in "abc"]
     await asyncio.sleep(0)
-    assert turns.waiting == 2
+    assert slots.waiting == 2
     tasks[1].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     log.stop()
-    assert log.names == ["a", "c"] and turns.waiting == 0
+    assert log.names == ["a", "c"] and slots.waiting == 0
     assert log.turns[1] - log.turns[0] <= 2

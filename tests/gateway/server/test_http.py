@@ -7,7 +7,6 @@ import base64
 import gc
 import io
 import json
-import socket as sockets
 from typing import Any
 
 import av
@@ -231,23 +230,6 @@ async def test_a_client_that_leaves_frees_the_engine(response_format: str) -> No
         await until(lambda: engine._running == 0)
         assert len(engine.aborts) == 1
         await until(lambda: served.service.sessions == 0)
-
-
-async def test_a_client_that_does_not_read_is_dropped() -> None:
-    engine = FakeEngine(FakeEngineConfig(frames_per_chunk=20))
-    body = json.dumps({"input": TEXT * 100, "voice": "default", "response_format": "pcm"})
-    head = f"POST /v1/audio/speech HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-    bounds = {"queue_high_water_bytes": 32_768, "queue_max_bytes": 65_536}
-    async with gateway(engine, slow_client_timeout_ms=300, **bounds) as served:
-        raw = sockets.socket()
-        raw.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
-        raw.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", served.port))
-        await asyncio.get_running_loop().sock_sendall(raw, (head + body).encode())
-        await until(lambda: served.service.sessions == 1)
-        await until(lambda: served.service.sessions == 0)
-        assert engine._running == 0
-        raw.close()
 
 
 async def test_the_vendors_sdk() -> None:

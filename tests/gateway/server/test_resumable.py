@@ -201,11 +201,11 @@ async def test_a_wrong_number_does_not_prolong_or_end_the_wait() -> None:
             await speak(ws)
             got = [await receive(ws) for _ in range(5)]
         (driver,) = served.service._sessions
-        await until(lambda: driver.session._hold.until_ms is not None)
-        until_ms = driver.session._hold.until_ms
+        await until(lambda: driver.session._resume_window.until_ms is not None)
+        until_ms = driver.session._resume_window.until_ms
         async with stream(served, back(hello, 10**6)) as (_, error):
             assert error["code"] == "resume_expired"
-        assert driver.session._hold.until_ms == until_ms
+        assert driver.session._resume_window.until_ms == until_ms
         async with stream(served, back(hello, len(got))) as (ws, again):
             assert again["resumed"]
             await until_event(ws, "done")

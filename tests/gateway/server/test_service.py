@@ -6,8 +6,9 @@ import pytest
 
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.config import Config
+from gateway.server.service import Stage
 from gateway.server.serving import running
-from tests.gateway.shell import HeldEngine, gateway, http
+from tests.gateway.shell import HeldEngine, gateway, http, receive, send, socket, until, until_event
 
 SPEECH = {"input": "Hello there my friend.", "voice": "default"}
 
@@ -43,6 +44,36 @@ async def test_an_engine_that_does_not_start_is_never_ready() -> None:
             await served.service.started()
         failed = await client.get("readyz")
         assert (failed.status_code, failed.json()["status"]) == (503, "failed")
+
+
+async def test_a_lost_engine_is_started_again_and_sessions_stay_open() -> None:
+    engine = HeldEngine()
+    engine.allowed.set()
+    async with gateway(engine) as served, http(served) as client, socket(served) as ws:
+        metrics = served.service.metrics.registry.get_sample_value
+        assert (await receive(ws))["type"] == "hello"  # type: ignore[index]
+        engine.allowed.clear()
+        await engine.crash("killed")
+        await until(lambda: served.service.stage is Stage.RESTARTING)
+        assert metrics("voice_gateway_ready") == 0
+        waiting = await client.get("readyz")
+        assert (waiting.status_code, waiting.json()["status"]) == (503, "restarting")
+        refused = await client.post("v1/audio/speech", json=SPEECH)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        async with socket(served) as late:
+            greeting = await receive(late)
+            assert isinstance(greeting, dict)
+            assert (greeting["type"], greeting["code"]) == ("error", "overloaded")
+        await send(ws, "text", context="c", text="Hello there.")
+        await send(ws, "end", context="c")
+        engine.allowed.set()
+        done, _ = await until_event(ws, "done", "error")
+        assert done["type"] == "done"
+        assert done["frames"] > 0
+        assert metrics("voice_gateway_ready") == 1
+        assert metrics("voice_gateway_engine_losses_total") == 1
+        assert metrics("voice_gateway_engine_restarts_total") == 1
+        assert (await client.get("readyz")).status_code == 200
 
 
 async def test_voices_and_keys() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from typing import Any
 
@@ -13,9 +12,9 @@ from websockets.frames import Frame, Opcode
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.dialects import native
+from gateway.server.outbox import Outbox
 from gateway.server.transport import StreamProtocol
 from tests.gateway.shell import (
-    DEADLINE_S,
     SLOW,
     deaf_client,
     gateway,
@@ -25,6 +24,7 @@ from tests.gateway.shell import (
     until,
     until_event,
 )
+from tests.gateway.timers import Timers
 
 PCM = {"codec": "pcm_s16le", "sample_rate_hz": 44_100}
 SENTENCE = "The quick brown fox jumps over the lazy dog. "
@@ -184,21 +184,26 @@ async def test_broken_frames_end_that_socket_only(frame: Frame, extra_bits: int)
         await until(lambda: served.service.sessions == 0)
 
 
-async def test_a_client_that_does_not_read_is_bounded_then_dropped() -> None:
+async def test_a_client_that_does_not_read_is_bounded_then_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timers = Timers(monkeypatch, of=Outbox)  # patience ends when this test says so
+    monkeypatch.setattr("gateway.server.transport.LINGER_S", 3600.0)
     engine = FakeEngine(FakeEngineConfig(frames_per_chunk=20))
     bounds = {"queue_high_water_bytes": 32_768, "queue_max_bytes": 65_536}
-    async with (
-        gateway(engine, slow_client_timeout_ms=300, **bounds) as served,
-        deaf_client(served.port) as deaf,
-    ):
+    async with gateway(engine, **bounds) as served, deaf_client(served.port) as deaf:
+        await send(deaf, "configure", context="a", lead_ms=0, format=PCM)
+        await send(deaf, "text", context="a", text=SENTENCE * 30)
+        await send(deaf, "end", context="a")
+        await until(lambda: len(timers.running()) == 1)
         async with socket(served) as other:
-            await send(deaf, "configure", context="a", lead_ms=0, format=PCM)
-            await send(deaf, "text", context="a", text=SENTENCE * 30)
-            await send(deaf, "end", context="a")
-            await until(lambda: served.service.sessions == 2)
             await send(other, "text", context="b", text="I am served all the while.")
             await send(other, "end", context="b")
             await until_event(other, "done")
+            assert served.service.sessions == 2
+            (patience,) = timers.running()
+            assert patience.delay_s == 15
+            patience.fire()
             await until(lambda: served.service.sessions == 1)
         assert engine._running == 0
         registry = served.service.metrics.registry
@@ -215,20 +220,28 @@ async def test_a_flood_that_wants_answers_is_slowed_not_buffered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A client that sends mistakes and reads no errors: it cannot send on, then it is dropped."""
-    monkeypatch.setattr("gateway.server.transport.LINGER_S", 0.1)
+    timers = Timers(monkeypatch, of=Outbox)
+    monkeypatch.setattr("gateway.server.transport.LINGER_S", 0.0)
     bounds = {"queue_high_water_bytes": 8192, "queue_max_bytes": 65_536}
     bad = json.dumps({"type": "text", "context": "a", "text": 1})
-    async with (
-        gateway(slow_client_timeout_ms=300, **bounds) as served,
-        deaf_client(served.port) as deaf,
-    ):
+    async with gateway(**bounds) as served, deaf_client(served.port) as deaf:
         sent = 0
-        with contextlib.suppress(ConnectionClosed):
-            async with asyncio.timeout(DEADLINE_S):
-                while served.service.sessions:
-                    await deaf.send(bad)
-                    sent += 1
+
+        async def flood() -> None:
+            nonlocal sent
+            while True:
+                await deaf.send(bad)
+                sent += 1
+
+        flooding = asyncio.create_task(flood())
+        await until(lambda: bool(timers.running()))
+        # what does not go through waits on the client's own side of the socket
+        await until(lambda: deaf.transport.get_write_buffer_size() > 0)
+        (patience,) = timers.running()
+        patience.fire()
         await until(lambda: served.service.sessions == 0)
+        await until(flooding.done)
+        assert isinstance(flooding.exception(), ConnectionClosed)
         errors = served.service.metrics.registry.get_sample_value(
             "voice_gateway_errors_total", {"code": "invalid_message"}
         )
@@ -255,7 +268,7 @@ async def test_pings_are_answered_only_while_the_answers_are_read(
         # The transport's own mark, and what one read can add: not the megabyte that was asked for.
         assert max(buffered) < 400_000
         deaf.transport.resume_reading()
-        await send(deaf, "end", context="nobody")
+        await send(deaf, "flush", context="nobody")
         error, _ = await until_event(deaf, "error")
         assert error["code"] == "unknown_context"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     Configure,
     Done,
@@ -27,7 +30,8 @@ from gateway.types import (
     SettingsPatch,
     Text,
 )
-from tests.gateway.fake_parts import PCM
+from gateway.utterance.word_times import split_words
+from tests.gateway.fake_parts import FACTS, PCM
 from tests.gateway.fakes import FakeEngine, Harness, settings
 from tests.gateway.talk import (
     LONG,
@@ -318,3 +322,30 @@ def test_an_end_without_any_text_is_done_at_once() -> None:
     h.do(Text("c3", "Hi"))
     (failed,) = h.do(End("c4"))
     assert isinstance(failed, Failed) and failed.code == "limit_exceeded"
+
+
+@pytest.mark.parametrize("speaks_tags", [True, False])
+@pytest.mark.parametrize("text", ["[laugh]", "[laugh] [sigh]. ", "Hi. [laugh]", "[laugh] Hi."])
+def test_a_lone_tag_is_silent_where_tags_make_no_sound_and_ends_nothing(
+    text: str, speaks_tags: bool
+) -> None:
+    class Strict(FakeEngine):
+        """Refuses, as the built-in voice does, what it has no sounds for."""
+
+        def frames_of(self, text: str) -> int:
+            assert speaks_tags or split_words(text)
+            return super().frames_of(text)
+
+    h = Harness(
+        Strict(facts=replace(FACTS, speaks_tags=speaks_tags)),
+        defaults=settings(),
+        segmenter_factory=segmenter_for,
+    )
+    speak(h, text)
+    h.run()
+    (done,) = h.events(Done)
+    assert isinstance(done, Done)
+    assert (done.audio_ms > 0) is (speaks_tags or "Hi" in text)
+    speak(h, "And on. ", "c2")
+    h.run()
+    assert len(h.events(Done)) == 2 and not h.events(Failed)

@@ -10,22 +10,22 @@ from gateway.errors import LimitExceededError
 from gateway.session.roster import KEPT_OVER, LEAVING_FACTOR, Roster
 from gateway.types import ContextSettings, Effect, Limits
 from gateway.utterance.context import State
-from gateway.utterance.faded_tail import Joint
+from gateway.utterance.faded_tail import FadedTail
 from gateway.utterance.history import Prosody
-from gateway.utterance.surroundings import Surroundings
+from gateway.utterance.shared import Shared
 from gateway.utterance.utterance import Utterance
 from gateway.utterance.word_times import SpeechRate
 from tests.gateway.fake_parts import FACTS, FakeChain, FakeSegmenter
 
 EFFECTS: list[Effect] = []
-AROUND = Surroundings(
+SHARED = Shared(
     session_id="s",
     facts=FACTS,
     limits=Limits(),
     chains=FakeChain,
     segmenters=FakeSegmenter,
     prosody=Prosody(),
-    joint=Joint(),
+    faded_tail=FadedTail(),
     rate=SpeechRate(),
     emit=EFFECTS.append,
     next_number=itertools.count(1).__next__,
@@ -35,7 +35,7 @@ AROUND = Surroundings(
 
 def utterance(name: str, roster: Roster) -> Utterance:
     made = Utterance(
-        name, ContextSettings(), roster.generation(name), roster.last_playout, AROUND, 0.0
+        name, ContextSettings(), roster.generation(name), roster.last_playout, SHARED, 0.0
     )
     roster.add(made)
     roster.check_integrity()

@@ -19,7 +19,7 @@ from gateway.types import (
     Started,
     Text,
 )
-from gateway.utterance.pacing import BURST_PACKETS
+from gateway.utterance.egress import BURST_PACKETS
 from tests.gateway.fake_parts import PCM, FakeChain
 from tests.gateway.fakes import FakeEngine, Harness, settings
 from tests.gateway.talk import (

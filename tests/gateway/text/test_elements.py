@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.text.speakable import Speaker
+from gateway.text.speakable import SegmentWriter
 
 
 def say(raw: str, **options: bool) -> str:
-    return Speaker(**options).speak(raw, at_line_start=True).text
+    return SegmentWriter(**options).speak(raw, at_line_start=True).text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.reading import read as engine_read
 from gateway.text.normalize import normalize
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 from gateway.text.segment import Segmenter, SegmentPolicy
 from gateway.types import SpokenWord
 
@@ -21,7 +21,7 @@ def read(text: str, language: str, kept: Sequence[tuple[int, int]]) -> Sequence[
 
 
 def say(text: str, language: str = "en") -> str:
-    spoken = SpokenText(text)
+    spoken = TracedText(text)
     normalize(spoken, read, language)
     return spoken.text
 
@@ -62,7 +62,7 @@ def test_other_languages(language: str, text: str, words: str) -> None:
 def test_frozen_stretches_are_left() -> None:
     import regex
 
-    spoken = SpokenText("5 [5] 5")
+    spoken = TracedText("5 [5] 5")
     spoken.freeze(regex.compile(r"\[5\]"))
     normalize(spoken, read, "en")
     assert spoken.text == "five [5] five"
@@ -72,7 +72,7 @@ def test_frozen_stretches_are_left() -> None:
 @given(st.text("0123456789.,:/-$%°#+()kmst amp", max_size=30), st.sampled_from(["en", "de", "ar"]))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_handled(text: str, language: str) -> None:
-    spoken = SpokenText(text)
+    spoken = TracedText(text)
     normalize(spoken, read, language)
     assert spoken.origins == sorted(spoken.origins)
     assert len(spoken.origins) == len(spoken.text)

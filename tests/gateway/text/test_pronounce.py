@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.text.pronounce import PronunciationTable
-from gateway.text.rewriting import SpokenText
+from gateway.text.rewriting import TracedText
 from gateway.text.segment import Segmenter, SegmentPolicy
 from gateway.text.tags import KEPT_TAGS
 
@@ -43,13 +46,43 @@ TABLE = {
     ],
 )
 def test_respelling(text: str, spoken: str) -> None:
-    rewritten = SpokenText(text)
+    rewritten = TracedText(text)
     PronunciationTable(TABLE).apply(rewritten)
     assert rewritten.text == spoken
 
 
+def reference(words: list[str]) -> regex.Pattern[str]:
+    """The same rule as one pattern."""
+    word, unspaced = r"[\p{L}\p{M}\p{N}_]", r"[\p{Han}\p{Hiragana}\p{Katakana}\p{LB=SA}]"
+
+    def bounded(char: str) -> bool:
+        return bool(regex.match(word, char)) and not regex.match(unspaced, char)
+
+    return regex.compile(
+        "|".join(
+            (f"(?<!{word})" if bounded(w[0]) else "")
+            + regex.escape(w, special_only=True, literal_spaces=True)
+            + (f"(?!{word})" if bounded(w[-1]) else r"(?!\p{M})")
+            for w in sorted(words, key=len, reverse=True)
+        )
+    )
+
+
+alphabet = st.sampled_from([*"ab+ ._3字กé", "e\u0301"])
+pieces = st.lists(alphabet, min_size=1, max_size=4).map("".join)
+
+
+@given(st.lists(pieces, min_size=1, max_size=8, unique=True), st.lists(pieces).map("".join))
+def test_every_stretch_is_found_that_one_pattern_would_find(words: list[str], text: str) -> None:
+    table = {word: f"<{i}>" for i, word in enumerate(words)}
+    rewritten = TracedText(text)
+    PronunciationTable(table).apply(rewritten)
+    assert rewritten.text == reference(words).sub(lambda match: table[match[0]], text)
+    assert len(rewritten.origins) == len(rewritten.text)
+
+
 def test_tags_and_addresses_are_left_alone() -> None:
-    rewritten = SpokenText("[SQL voice] SQL")
+    rewritten = TracedText("[SQL voice] SQL")
     rewritten.freeze(KEPT_TAGS)
     PronunciationTable(TABLE).apply(rewritten)
     assert rewritten.text == "[SQL voice] sequel"
@@ -63,6 +96,6 @@ def test_the_segmenter_uses_the_table_whatever_the_chunking() -> None:
 
 
 def test_an_empty_table_changes_nothing() -> None:
-    rewritten = SpokenText("SQL")
+    rewritten = TracedText("SQL")
     PronunciationTable({}).apply(rewritten)
     assert rewritten.text == "SQL"

@@ -7,13 +7,13 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.text.rewriting import Hold, SpokenText
-from gateway.text.speakable import Speaker
+from gateway.text.rewriting import Hold, TracedText
+from gateway.text.speakable import SegmentWriter
 from gateway.text.tags import KEPT_TAGS
 
 
 def say(raw: str, *, at_line_start: bool = True, **options: bool) -> str:
-    return Speaker(**options).speak(raw, at_line_start=at_line_start).text
+    return SegmentWriter(**options).speak(raw, at_line_start=at_line_start).text
 
 
 MARKDOWN = {
@@ -114,7 +114,7 @@ def test_line_marks_count_only_at_a_line_start() -> None:
 
 
 def test_a_speaker_is_remembered_through_silence() -> None:
-    speaker = Speaker()
+    speaker = SegmentWriter()
     said = [
         speaker.speak(raw, at_line_start=False).text
         for raw in ("none yet", "<|speaker:2|> ", "hello", "[sighs] so", "<|speaker:0|>bye")
@@ -134,7 +134,7 @@ PIECES = [*"ab *_~`#|[]()<>!.:/-=\\&;\n\"'1 😀é\u0301", "http://", "www.a.b",
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_handled_and_tags_survive(raw: str, at_line_start: bool) -> None:
-    spoken = Speaker().speak(raw, at_line_start=at_line_start)
+    spoken = SegmentWriter().speak(raw, at_line_start=at_line_start)
     assert len(spoken.origins) == len(spoken.text)
     assert spoken.origins == sorted(spoken.origins)
     if spoken.text:
@@ -144,14 +144,14 @@ def test_any_text_is_handled_and_tags_survive(raw: str, at_line_start: bool) -> 
 @given(st.text(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_plain_words_keep_their_place(raw: str) -> None:
-    spoken = Speaker().speak(raw, at_line_start=False)
+    spoken = SegmentWriter().speak(raw, at_line_start=False)
     for index, char in enumerate(spoken.text):
         if char.isalpha():
             assert spoken.origins[index] < len(raw)
 
 
 def test_replacing_keeps_track_of_origins() -> None:
-    spoken = SpokenText("one 22 three")
+    spoken = TracedText("one 22 three")
     spoken.sub(regex.compile("22"), "twenty-two")
     assert spoken.text == "one twenty-two three"
     assert spoken.breakpoints() == ((0, 0), (14, 6))

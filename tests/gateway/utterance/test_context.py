@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gateway.errors import ContextStateError
+from gateway.text.segment import segmenter_for
 from gateway.types import AudioFormat, ContextSettings, SettingsPatch
-from gateway.utterance.context import OVER, TRANSITIONS, Context, State, Trigger
+from gateway.utterance.context import (
+    OVER,
+    READ_CHARS,
+    TRANSITIONS,
+    Context,
+    FlushMark,
+    State,
+    Trigger,
+)
 from tests.gateway.fake_parts import FakeSegmenter
 
 S, T = State, Trigger
@@ -38,8 +51,8 @@ def read_table() -> list[tuple[State, Trigger, State | None]]:
 ROWS = read_table()
 
 
-def context(state: State = State.IDLE, **settings: object) -> Context:
-    made = Context("c1", ContextSettings(**settings), FakeSegmenter, 0.0)  # type: ignore[arg-type]
+def context(state: State = State.IDLE, **changes: object) -> Context:
+    made = Context("c1", ContextSettings(**changes), FakeSegmenter, 0.0)  # type: ignore[arg-type]
     made.state = state
     return made
 
@@ -81,12 +94,48 @@ def test_text_is_cut_and_counted() -> None:
     assert (made.received_chars, made.buffered_chars, made.text_since_ms) == (13, 13, 5.0)
     assert made.take().text == "One. "
     assert made.buffered_chars == 8
-    assert made.flush(6.0) == 3
-    made.end(7.0)
-    made.end(8.0)
+    made.flush(7, 100.0, 6.0)
+    assert made.flushes.popleft() == FlushMark(7, 3)
+    made.end(100.0, 7.0)
+    made.end(100.0, 8.0)
     assert made.segments_cut == 3 and made.text_complete
     made.drop_text()
     assert not made.pending and made.buffered_chars == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 1000) | st.just("flush"), max_size=8), st.booleans())
+def test_long_text_is_read_over_several_turns_and_comes_out_the_same(
+    script: list[int | str], ended: bool
+) -> None:
+    """Segments, flushes in their places, the end: as if all had been read at once."""
+    made, text, marks = Context("c1", ContextSettings(), segmenter_for, 0.0), "", []
+    segmenter = segmenter_for(made.settings)
+    cut: list[str] = []
+    for step in script:
+        if isinstance(step, str):
+            cut += [segment.text for segment in segmenter.flush()]
+            marks.append(FlushMark(len(text), len(cut)))
+            made.flush(len(text), 0.0, 0.0)
+        else:
+            piece = "One. Two is here. "[step % 7 :] * (step // 10) + "x"
+            text += piece
+            cut += [segment.text for segment in segmenter.push(piece, 0.0)]
+            made.push(piece, 0.0, 0.0)
+    if ended:
+        made.end(0.0, 0.0)
+        cut += [segment.text for segment in segmenter.flush()]
+    turns = 0
+    while made.has_unread:
+        before = len(made.pending)
+        assert made.next_deadline_ms() == -math.inf and not made.text_complete
+        made.tick(0.0, 0.0)
+        assert len(made.pending) - before <= READ_CHARS
+        turns += 1
+    assert [segment.text for segment in made.pending] == cut
+    assert list(made.flushes) == marks
+    assert made.text_complete is ended and made.text == text
+    assert turns <= len(text) * 4 // READ_CHARS + len(marks)
 
 
 def test_text_without_an_end_mark_is_cut_after_its_delay() -> None:

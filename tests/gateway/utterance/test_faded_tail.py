@@ -26,7 +26,7 @@ from gateway.types import (
     Started,
     Text,
 )
-from gateway.utterance.faded_tail import Joint
+from gateway.utterance.faded_tail import FadedTail
 from tests.gateway.audio.signals import largest_jump
 from tests.gateway.fake_parts import FACTS
 from tests.gateway.fakes import Harness
@@ -73,7 +73,7 @@ def say(h: Harness, context: str, text: str) -> None:
 
 
 def without_crossfade(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Joint, "overlap_ms", lambda self, now_ms: 0.0)
+    monkeypatch.setattr(FadedTail, "overlap_ms", lambda self, now_ms: 0.0)
 
 
 def comparable(h: Harness) -> list[tuple[float, Event]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import EngineFailedError
 from gateway.types import Finished, Frames, HistoryTurn, Limits
-from gateway.utterance.lines import History, Speech, is_wordless
+from gateway.utterance.lines import History, Lines, is_wordless
 from gateway.utterance.word_times import SpeechRate
 from tests.gateway.fake_parts import FACTS, PCM, FakeChain, FakeSegment
 
@@ -22,13 +22,13 @@ def segment(text: str = "Hello there.", start: int = 0, pause_ms: float = 0.0) -
     return FakeSegment(text, start, start + len(text), text, pause_ms)
 
 
-def speech(hold: int = 0) -> Speech:
-    made = Speech(FACTS, Limits(), lambda f, s: FakeChain(f, s, hold=hold), SpeechRate(50.0))
+def lines(hold: int = 0) -> Lines:
+    made = Lines(FACTS, Limits(), lambda f, s: FakeChain(f, s, hold=hold), SpeechRate(50.0))
     made.open_chain(PCM, 1.0)
     return made
 
 
-def say(made: Speech, text: str, frames: int, start: int = 0) -> None:
+def say(made: Lines, text: str, frames: int, start: int = 0) -> None:
     made.begin(segment(text, start), f"r{start}", "default")
     for i in range(frames):
         made.take(Frames("r0", i, FRAME, CODES))
@@ -51,7 +51,23 @@ def say(made: Speech, text: str, frames: int, start: int = 0) -> None:
     ],
 )
 def test_wordless(spoken: str, wordless: bool) -> None:
-    assert is_wordless(spoken) is wordless
+    assert is_wordless(spoken, speaks_tags=True) is wordless
+
+
+@pytest.mark.parametrize(
+    ("spoken", "wordless"),
+    [
+        ("[laughs]", True),
+        ("[laughs] [sighs].", True),
+        ("<|speaker:0|>[laughs]", True),
+        ("[laughs] Ha", False),
+        ("Ha", False),
+        ("...", True),
+        ("[3", False),
+    ],
+)
+def test_wordless_where_tags_make_no_sound(spoken: str, wordless: bool) -> None:
+    assert is_wordless(spoken, speaks_tags=False) is wordless
 
 
 @given(st.lists(st.integers(1, 120), max_size=40), st.integers(1, 6), st.integers(1, 300))
@@ -79,7 +95,7 @@ def test_history_grows_and_then_starts_afresh_so_that_its_beginning_stays_the_sa
 
 
 def test_words_of_a_finished_line_are_certain_and_of_an_unfinished_one_estimated() -> None:
-    made = speech()
+    made = lines()
     line = made.begin(segment("one two three four"), "r", "default")
     for i in range(5):  # 200 ms of what will be about a second
         made.take(Frames("r0", i, FRAME, CODES))
@@ -95,25 +111,25 @@ def test_words_of_a_finished_line_are_certain_and_of_an_unfinished_one_estimated
 
 
 def test_words_wait_for_the_place_of_their_end() -> None:
-    made = speech(hold=100)
+    made = lines(hold=100)
     say(made, "one two", 3)
     chain = made.chain
     assert isinstance(chain, FakeChain)
     chain.undecided = 100
     assert made.take_timed() is None
     chain.undecided = 0
-    assert made.take_timed() is made.lines[0]
+    assert made.take_timed() is made.all[0]
 
 
 def test_a_line_knows_its_extent_even_when_the_chain_is_gone() -> None:
-    made = speech()
+    made = lines()
     say(made, "one two", 3)
     say(made, "three", 2, start=8)
-    assert [made.extent_ms(line) for line in made.lines] == [(0.0, 120.0), (120.0, 200.0)]
+    assert [made.extent_ms(line) for line in made.all] == [(0.0, 120.0), (120.0, 200.0)]
     made.release()
     assert made.chain is None
-    assert [made.extent_ms(line) for line in made.lines] == [(0.0, 120.0), (120.0, 200.0)]
-    assert [word.text for line in made.lines for word in line.words or ()] == [
+    assert [made.extent_ms(line) for line in made.all] == [(0.0, 120.0), (120.0, 200.0)]
+    assert [word.text for line in made.all for word in line.words or ()] == [
         "one",
         "two",
         "three",
@@ -128,28 +144,28 @@ def test_a_line_knows_its_extent_even_when_the_chain_is_gone() -> None:
     ],
 )
 def test_missing_sound_is_noticed(first_frame: int, pcm: bytes, message: str) -> None:
-    made = speech()
+    made = lines()
     made.begin(segment(), "r", "default")
     with pytest.raises(EngineFailedError, match=message):
         made.take(Frames("r0", first_frame, pcm, CODES))
 
 
 def test_what_is_abandoned_or_retracted_leaves_no_empty_line() -> None:
-    made = speech()
+    made = lines()
     made.begin(segment(), "r", "default")
     made.abandon()
-    assert made.lines == [] and made.making is None
+    assert made.all == [] and made.making is None
     made.begin(segment("again"), "r", "default")
     assert made.retract().text == "again"
-    assert made.lines == [] and made.ordinal == 1  # the abandoned one was consumed
+    assert made.all == [] and made.ordinal == 1  # the abandoned one was consumed
     made.begin(segment(), "r", "default")
     made.take(Frames("r0", 0, FRAME, CODES))
     made.abandon()
-    assert len(made.lines) == 1
+    assert len(made.all) == 1
 
 
 def test_the_bill_is_the_sum() -> None:
-    made = speech()
+    made = lines()
     say(made, "one", 3)
     say(made, "two", 2, start=4)
     assert (made.frames, made.prompt_tokens, made.cached_tokens) == (5, 20, 8)

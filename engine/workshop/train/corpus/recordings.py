@@ -14,8 +14,8 @@ from pathlib import Path
 import msgspec
 
 from engine.text.frontend import phones
-from engine.workshop.align.heads import TimedWord
 from engine.workshop.train.corpus.teacher import Speech, Teacher
+from engine.workshop.train.corpus.timed_words import TimedWord
 from engine.workshop.train.corpus.wav import write_wav
 
 
@@ -51,7 +51,7 @@ def make_recordings(folder: Path, texts: Sequence[str], rate_hz: int, seed: int 
     """Record the texts that are written word by word as they are spoken, one sentence each."""
     folder.mkdir(parents=True, exist_ok=True)
     teacher = Teacher(rate_hz)
-    made = []
+    paths = []
     for index, text in enumerate(texts):
         sentences = teacher.phonemes(text)
         if len(sentences) != 1:
@@ -64,5 +64,5 @@ def make_recordings(folder: Path, texts: Sequence[str], rate_hz: int, seed: int 
         write_wav(path, speech.samples, rate_hz)
         path.with_suffix(".txt").write_text(text, "utf-8")
         path.with_suffix(".json").write_bytes(msgspec.json.encode(words))
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.checkpoint.model_config import LanguageModelConfig, TransformerConfig
+from engine.checkpoint.config_json import LanguageModelConfig, TransformerConfig
 from engine.models.layers import rope_table
 
 

@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
+from engine.codec.sizes import CONVNEXT_EXPANSION, KERNEL_STEPS, CodecConfig
 from engine.models.layers import rope_table
-from engine.workshop.train.networks.dual_ar import RMSNorm
+from engine.workshop.train.networks.dual_ar import FeedForward, RMSNorm
 
 
 def _snake(x: Tensor, alpha: Tensor) -> Tensor:
@@ -168,21 +168,6 @@ class WindowAttention(nn.Module):
         )
         out: Tensor = self.wo(y.transpose(1, 2).flatten(2))
         return out
-
-
-class FeedForward(nn.Module):
-    """SwiGLU."""
-
-    def __init__(self, dim: int, hidden: int) -> None:
-        super().__init__()
-        self.w1 = nn.Linear(dim, hidden, bias=False)
-        self.w3 = nn.Linear(dim, hidden, bias=False)
-        self.w2 = nn.Linear(hidden, dim, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """[..., dim] -> [..., dim]."""
-        y: Tensor = self.w2(F.silu(self.w1(x)) * self.w3(x))
-        return y
 
 
 class LatentLayer(nn.Module):

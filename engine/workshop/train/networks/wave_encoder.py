@@ -7,7 +7,7 @@ from typing import cast
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import KERNEL_STEPS, CodecConfig
+from engine.codec.sizes import KERNEL_STEPS, CodecConfig
 from engine.workshop.train.networks.wave_decoder import (
     CausalConv,
     ConvNeXt,

@@ -11,24 +11,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.checkpoint.folder import SINGLE_FILE
-from engine.codec.config import CONFIG_FILE as CODEC_CONFIG_FILE
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CONFIG_FILE as CODEC_CONFIG_FILE
+from engine.codec.sizes import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
 from engine.text.frontend.vocabulary import tokenizer_files
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
+from engine.workshop.train.recipe import VoiceConfig
 from engine.workshop.train.stages.train_wave import trained_weights
-
-if TYPE_CHECKING:
-    from engine.workshop.train.recipe import VoiceConfig
-    from engine.workshop.train.stages.voice import VoiceProject
 
 
 def sphere(rows: Tensor) -> tuple[Tensor, float]:
@@ -159,18 +155,17 @@ def write_checkpoint(
     shutil.rmtree(old, ignore_errors=True)
 
 
-def export(project: VoiceProject, target: Path) -> None:
-    """Write the checkpoint of a project's present state; without an encoder while there is none."""
-    config = project.config
+def export(work: Path, config: VoiceConfig, target: Path) -> None:
+    """Write the checkpoint of a work folder as it is; without an encoder while there is none."""
     encoder: WaveEncoder | None = None
-    if (project.work / "encoder" / "last.pt").exists():
+    if (work / "encoder" / "last.pt").exists():
         encoder = WaveEncoder(config.codec)
-        encoder.load_state_dict(_state(project.work / "encoder", "encoder"))
+        encoder.load_state_dict(_state(work / "encoder", "encoder"))
     elif config.codec.has_encoder:
         config = replace(config, codec=speaking_only(config.codec))
     decoder = WaveDecoder(config.codec, config.codec.codebook_dim - 2)
-    decoder.load_state_dict(trained_weights(project.work / "wave"))
-    write_checkpoint(target, config, _state(project.work / "ar", "model"), decoder, encoder)
+    decoder.load_state_dict(trained_weights(work / "wave"))
+    write_checkpoint(target, config, _state(work / "ar", "model"), decoder, encoder)
 
 
 def speaking_only(codec: CodecConfig) -> CodecConfig:

@@ -24,7 +24,7 @@ from torch import Tensor
 from engine.checkpoint.folder import SINGLE_FILE, Checkpoint
 from engine.codec.encoder import Encoder
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.workshop.train.corpus.sequences import IGNORE, Batch, TrainingSequence, collate
 from engine.workshop.train.corpus.wav import read_wav
 from engine.workshop.train.networks.dual_ar import DualAR

@@ -30,6 +30,7 @@ from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
 from engine.workshop.train.recipe import VoiceConfig
+from engine.workshop.train.stages.export import export
 from engine.workshop.train.stages.run import done
 from engine.workshop.train.stages.train_ar import ArPlan, train_ar
 from engine.workshop.train.stages.train_codes import CodesPlan, encode, train_codes
@@ -196,8 +197,6 @@ class VoiceProject:
 
     def stages(self) -> dict[str, Callable[[], None]]:
         """All stages, in order."""
-        from engine.workshop.train.stages.export import export
-
         return {
             "corpus": self.corpus,
             "codes": self.codes,
@@ -205,5 +204,5 @@ class VoiceProject:
             "wave": self.wave,
             "ar": self.ar,
             "encoder": self.encoder,
-            "export": lambda: export(self, self.work / "export"),
+            "export": lambda: export(self.work, self.config, self.work / "export"),
         }

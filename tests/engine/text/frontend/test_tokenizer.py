@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoint.folder import Checkpoint
-from engine.errors import TextError
-from engine.link.config import DEFAULT_CHECKPOINT, ForeignText
-from engine.text.tokenizer import TextTokenizer, load_tokenizer
+from engine.errors import TextError, UnspeakableError
+from engine.text.registry import load_tokenizer
+from engine.text.tokenizer import TextTokenizer
+from engine.worker_config import DEFAULT_CHECKPOINT, ForeignText
 
 
 def _tokenizer(foreign_text: ForeignText = "transliterate") -> TextTokenizer:
@@ -32,10 +33,18 @@ def test_other_scripts_are_refused_when_told_so(text: str) -> None:
         tokenizer.encode(text)
 
 
-@pytest.mark.parametrize("text", ["...", "🎉🎉", "", "   ", "!?"])
+@pytest.mark.parametrize("text", ["...", "🎉🎉", "", "   ", "!?", "[laugh]", "[pause]", "[fast]"])
 def test_nothing_to_say_is_an_error_not_silence(text: str) -> None:
-    with pytest.raises(TextError, match="expected English words to speak"):
+    with pytest.raises(UnspeakableError, match="expected English words to speak"):
         _tokenizer().encode(text)
+
+
+@pytest.mark.parametrize("text", ["[laugh]", "[whisper]", "[laugh] [sigh]."])
+def test_a_lone_tag_cannot_be_said_and_it_says_so(text: str) -> None:
+    tokenizer = _tokenizer()
+    assert not tokenizer.speaks_tags
+    with pytest.raises(TextError):
+        tokenizer.encode(text)
 
 
 def test_ten_thousand_characters_are_read() -> None:

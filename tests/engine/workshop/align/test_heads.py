@@ -12,17 +12,16 @@ import torch
 from engine.checkpoint.folder import Checkpoint
 from engine.models.alignment import Alignment
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.workshop.align.__main__ import main
 from engine.workshop.align.heads import (
-    TimedWord,
+    attended,
     followed,
-    looks,
-    read_words,
     score_heads,
     word_of_frame,
     word_of_token,
 )
+from engine.workshop.train.corpus.timed_words import TimedWord, read_words
 from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
@@ -52,7 +51,7 @@ def test_a_head_looks_where_its_scores_are_greatest(config: VoiceConfig, tmp_pat
     prompt = PromptBuilder(load_tokenizer(checkpoint), checkpoint).build("Hello there.")
     codes = np.random.default_rng(0).integers(0, 20, (6, 3)).astype(np.uint16)
     model = DualAR(config.model).eval()
-    seen = looks(model, prompt, codes)
+    seen = attended(model, prompt, codes)
     start, end = prompt.text_span
     assert seen.shape == (2, 4, 6)
     assert 0 <= int(seen.min()) and int(seen.max()) < end - start

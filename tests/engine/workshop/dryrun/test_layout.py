@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 from engine.checkpoint.folder import Checkpoint
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
-from engine.codec.config import CodecConfig
+from engine.codec.sizes import CodecConfig
 from engine.models.plain import PlainLoop
 from engine.workshop.dryrun import layout
 from engine.workshop.dryrun.layout import (
@@ -91,7 +91,8 @@ def test_the_language_model_is_laid_out_as_in_files(tmp_path: Path, plan: Plan |
     elements = module_elements(*build_on_meta(checkpoint.config, 1))
     loop = PlainLoop(checkpoint.path, torch.bfloat16)
     assert elements == module_elements(loop.slow, loop.fast)
-    assert elements == checkpoint.num_parameters + repeated_elements(checkpoint.config)
+    stored = sum(tensor.num_elements for tensor in checkpoint.tensors.values())
+    assert elements == stored + repeated_elements(checkpoint.config)
 
 
 def test_the_codec_is_laid_out_as_in_the_file() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.checkpoint.model_config import parse_config
+from engine.checkpoint.config_json import parse_config
 from engine.errors import CheckpointError
 from engine.models.linear import QuantizedLinear
 from engine.workshop.dryrun import materialise as module

@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from engine.checkpoint.model_config import LanguageModelConfig, parse_config
-from engine.codec.config import CodecConfig
+from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 from engine.codec.decoder import StreamingDecoder
+from engine.codec.sizes import CodecConfig
 from engine.workshop.dryrun.gpus import GPUS, find_gpu
 from engine.workshop.dryrun.memory import (
     Load,

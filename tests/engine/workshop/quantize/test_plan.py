@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from engine.checkpoint.model_config import Quantization, parse_config
+from engine.checkpoint.config_json import Quantization, parse_config
 from engine.errors import CheckpointError
 from engine.workshop.quantize.plan import Plan, parse_layers
 from tests.golden_data import GOLDEN

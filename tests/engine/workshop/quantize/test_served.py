@@ -10,11 +10,11 @@ import pytest
 from engine.api import Finished, Frames, Sampling, SpeechRequest
 from engine.checkpoint.folder import Checkpoint
 from engine.link.client import WorkerEngine
-from engine.link.config import EngineConfig
 from engine.models.plain import PlainLoop
 from engine.models.request_table import RowSettings
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
+from engine.worker_config import EngineConfig
 from engine.workshop.quantize.convert import convert
 from engine.workshop.quantize.plan import Plan
 from tests.golden_data import TINY

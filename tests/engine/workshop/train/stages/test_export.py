@@ -16,7 +16,7 @@ from engine.codec.encoder import Encoder
 from engine.errors import CheckpointError
 from engine.models.plain import PlainLoop
 from engine.text.prompt import PromptBuilder
-from engine.text.tokenizer import load_tokenizer
+from engine.text.registry import load_tokenizer
 from engine.workshop.train.corpus.sequences import Builder, Spoken, collate
 from engine.workshop.train.networks.dual_ar import DualAR
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
