@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
-from engine.reading import others
 from engine.reading.scan import scan
 from engine.reading.types import Language, Reading
 
@@ -33,6 +32,8 @@ def read(text: str, language: str = "en", kept: Sequence[tuple[int, int]] = ()) 
 def load(code: str) -> Language:
     """The rules of a language. Raises LookupError."""
     if code not in LANGUAGES:
+        from engine.reading import others  # brings number words of forty languages along
+
         return others.language(code)
     found = import_module(LANGUAGES[code]).LANGUAGE
     assert isinstance(found, Language)

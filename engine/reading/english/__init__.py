@@ -1,22 +1,24 @@
 """How English is read: the classes in the order in which they are tried."""
 
-from engine.reading.english import (
-    abbreviation,
-    address,
-    code,
+from engine.reading.english.figures import (
     date,
-    electronic,
     fraction,
-    initialism,
     math,
     measure,
     money,
     number,
     ordinal,
-    roman,
     span,
-    telephone,
     time,
+)
+from engine.reading.english.names import (
+    abbreviation,
+    address,
+    code,
+    electronic,
+    initialism,
+    roman,
+    telephone,
     version,
 )
 from engine.reading.types import Language

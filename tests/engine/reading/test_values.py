@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from num2words import num2words
 
 from engine.reading import read
-from engine.reading.english import numbers
+from engine.reading.english.words import numbers
 from tests.engine.reading import inverse
 
 _PLACES = ("{}", "It was {} there.", "({})", "from {} on", "x, {}!", "“{}”")

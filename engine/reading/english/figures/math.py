@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import numbers
-from engine.reading.english.tables import SIGNS
+from engine.reading.english.words import numbers
+from engine.reading.english.words.tables import SIGNS
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ−", "0123456789-+n-")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
-from engine.reading.english.tables import CODES, CURRENCIES, SCALE_WORD, SCALES
-from engine.reading.english.units import UNITS
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.tables import CODES, CURRENCIES, SCALE_WORD, SCALES
+from engine.reading.english.words.units import UNITS
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 Currency = tuple[str, str, str, str]

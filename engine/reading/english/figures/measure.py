@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
-from engine.reading.english.tables import SCALE_WORD, SCALES
-from engine.reading.english.units import LABELS, LENGTHS, LETTERS, POWER, UNIT, UNITS, unit_words
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.tables import SCALE_WORD, SCALES
+from engine.reading.english.words.units import (
+    LABELS,
+    LENGTHS,
+    LETTERS,
+    POWER,
+    UNIT,
+    UNITS,
+    unit_words,
+)
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _NUMBER = rf"(?P<number>{numbers.NUMBER})"

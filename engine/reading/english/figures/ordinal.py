@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import numbers
+from engine.reading.english.words import numbers
 from engine.reading.types import Match, Rule, Spoken, rule
 
 _RAISED = str.maketrans("ˢᵗⁿᵈʳʰ", "stndrh")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
-from engine.reading.english.tables import MONTH, MONTHS, SHORT_WEEKDAYS, WEEKDAYS
-from engine.reading.english.units import UNIT
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.tables import MONTH, MONTHS, SHORT_WEEKDAYS, WEEKDAYS
+from engine.reading.english.words.units import UNIT
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _BY_START = {name[:3].lower(): name for name in MONTHS}

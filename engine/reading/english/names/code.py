@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
+from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -80,8 +80,8 @@ def _postcode(match: Match) -> Spoken:
 
 # Before pence are thought of.
 SCREENS: tuple[Rule, ...] = (
-    rule("code", r"\d", r"(?P<lines>144|240|360|480|576|720|1080|1440|2160|4320)(?P<way>[pi])(?!\w)",
-         _screen),
+    rule("code", r"\d", r"(?P<lines>144|240|360|480|576|720|1080|1440|2160|4320)"
+         r"(?P<way>[pi])(?!\w)", _screen),
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers, roman
+from engine.reading.english.names import roman
+from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _PIECE = re.compile(r"\d+|[a-z]+")

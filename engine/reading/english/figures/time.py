@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.reading.english import context, numbers
+from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _HALF = r"(?P<half>[AaPp](?:\.\s?[Mm]\.?|[Mm]\b\.?(?=[^\w]|\Z)|[Mm]\b))"

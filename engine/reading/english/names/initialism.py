@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context
-from engine.reading.english.tables import SPOKEN_CAPITALS
+from engine.reading.english.words import context
+from engine.reading.english.words.tables import SPOKEN_CAPITALS
 from engine.reading.types import Match, Part, Rule, Spoken, rule
 
 # In small letters these are other words, so among small letters their capitals are spelt.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
-from engine.reading.english.units import POWER, UNIT, unit_words
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.units import POWER, UNIT, unit_words
 from engine.reading.types import Match, Rule, Spoken, part, rule
 
 _EQUALS = re.compile(r"\s?=")

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import numbers
-from engine.reading.english.tables import DIRECTIONS, OLD_STATES, STATES, STREETS, SURE_STREETS
+from engine.reading.english.words import numbers
+from engine.reading.english.words.tables import (
+    DIRECTIONS,
+    OLD_STATES,
+    STATES,
+    STREETS,
+    SURE_STREETS,
+)
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _DIRECTION = "(?:" + "|".join(sorted(DIRECTIONS, key=len, reverse=True)) + ")"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, date, numbers
-from engine.reading.english.tables import SCALE_WORD
+from engine.reading.english.figures import date
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.tables import SCALE_WORD
 from engine.reading.types import Match, Rule, Spoken, part, rule
 
 # Numbers that these words introduce are read digit by digit ...

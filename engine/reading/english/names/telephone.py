@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
+from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, rule
 
 _GROUP = re.compile(r"\+|[A-Za-z]+|\d+")
@@ -61,7 +61,7 @@ RULES: tuple[Rule, ...] = (
     rule("telephone", r"\+", r"\+\d{7,15}(?!\d)", _groups),
     rule("telephone", r"[\d+(]", r"(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ ]?)?\d{2,5}"
          r"(?:[ .-]\d{2,8}){1,4}(?![\d.,/:%-])", _loose),
-    rule("code", r"\d", r"\d+(?:\s?[-–]\s?\d+)+(?:\s?[-–]\s?[xX])?(?!\w)", _named),
+    rule("code", r"\d", r"\d+(?:\s?[-–]\s?\d+){1,12}(?:\s?[-–]\s?[xX])?(?!\w)", _named),
     # cards, social security numbers, ISBN-13
     rule("code", r"\d", r"\d{4}(?:[ -]\d{4}){2,4}(?!\d)|\d{4}[ -]\d{6}[ -]\d{5}(?!\d)", _groups),
     rule("code", r"\d", r"\d{3}-\d{2}-\d{4}(?!\d)|97[89]-\d{1,5}-\d+-\d+-[\dX](?!\d)", _groups),

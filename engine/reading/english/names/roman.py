@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import context, numbers
+from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Rule, Spoken, part, rule
 
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}

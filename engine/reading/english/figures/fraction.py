@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from engine.reading.english import context, numbers
-from engine.reading.english.units import UNIT, UNITS
+from engine.reading.english.words import context, numbers
+from engine.reading.english.words.units import UNIT, UNITS
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _GLYPHS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"

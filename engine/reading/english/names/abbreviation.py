@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from engine.reading.english import address, context
-from engine.reading.english.roman import COUNTED
-from engine.reading.english.tables import (
+from engine.reading.english.names import address
+from engine.reading.english.names.roman import COUNTED
+from engine.reading.english.words import context
+from engine.reading.english.words.tables import (
     ABBREVIATIONS,
     BARE,
     BARE_BEFORE_NUMBER,

@@ -1,0 +1,1 @@
+"""Classes of figures that have a value: counts, dates, times, money, measures, mathematics."""

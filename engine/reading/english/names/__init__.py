@@ -1,0 +1,1 @@
+"""Classes of what only names: short forms, addresses, codes, telephone numbers, capitals."""

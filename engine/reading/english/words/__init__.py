@@ -1,0 +1,1 @@
+"""What the classes share: number words, tables of short forms and units, what stands beside."""
