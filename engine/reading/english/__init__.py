@@ -51,6 +51,7 @@ LANGUAGE = Language(
         *number.RULES,
         *span.SIGNS,
         *code.LAST,
+        *number.LAST,
         *math.SIGN_RULES,
     ),
     triggers=(

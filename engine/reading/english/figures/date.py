@@ -19,7 +19,7 @@ _YEAR_CUES = frozenset(
     "in since from until till by before after during year years of early late mid circa spring "
     "summer autumn fall winter and or to between around through january february march april may "
     "june july august september october november december jan feb mar apr jun jul aug sep sept "
-    "oct nov dec copyright ca the".split()
+    "oct nov dec copyright ca the c b d r fl est".split()
 )
 _NOT_PLURAL = frozenset("is was has as this his its us thus yes does plus versus across".split())
 _UNCOUNTED = frozenset("people men women children police cattle".split())
@@ -189,6 +189,8 @@ def _surely_a_day(match: Match) -> bool:
 
 def _decade(match: Match) -> Spoken:
     text = match["decade"].strip()
+    if text in ("100", "1000", "10000", "100000"):
+        return numbers.plural(numbers.cardinal(int(text)).removeprefix("one "))
     if len(text) == 2:
         return numbers.plural(numbers.cardinal(int(text)))
     if int(text) % 1000 == 0:
@@ -305,7 +307,7 @@ RULES: tuple[Rule, ...] = (
          _weekdays),
     # the 1960s-80s, the 1980's, the '90s, class of '08
     rule("date", r"\d", rf"(?P<low>{_YEAR_NUMBER})s[-–](?P<high>\d\d)s\b", _decades),
-    rule("date", r"\d", r"(?P<decade>(?:1\d\d0|20\d0)\s?|[2-9]0)['’]?s\b", _decade),
+    rule("date", r"\d", r"(?P<decade>(?:1\d\d0|20\d0)\s?|[2-9]0|100)['’]?s\b", _decade),
     rule("date", r"['’]", r"['’](?P<decade>[1-9]0)['’]?s\b", _decade),
     rule("date", r"['’]", r"(?<!\w)['’](?P<year>\d\d)(?![\d'’%])\b", _apostrophe_year),
     # 2019-2021, 2023-24, 300 BC, AD 79, 2Q22, Q3 2024

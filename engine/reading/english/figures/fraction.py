@@ -14,14 +14,15 @@ _WHOLES = frozenset("page step chapter part slide question task item lesson exer
 _MARKS = frozenset("rated score scored scores rating of gave graded".split())
 _STARS = re.compile(r"\s?stars?\b")
 _PAIRS = frozenset(((24, 7), (9, 11)))
-_UNIT_BEHIND = rf"(?:\s?(?P<unit>{UNIT})(?![\w/]))?"
+_UNIT_BEHIND = rf"(?:\s?(?P<unit>{UNIT}|[\"″])(?![\w/]))?"
 
 
 def _unit(match: Match, one: bool) -> str:
     """The unit behind a fraction: half a pound is singular, one and a half pounds are not."""
     if not match["unit"]:
         return ""
-    return f" {UNITS[match['unit']][0 if one or context.is_attribute(match) else 1]}"
+    unit = UNITS.get(match["unit"], ("inch", "inches"))  # 3/4"
+    return f" {unit[0 if one or context.is_attribute(match) else 1]}"
 
 
 def _glyph(match: Match) -> Spoken:
@@ -71,6 +72,6 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 PLAIN_RULES: tuple[Rule, ...] = (
-    rule("fraction", r"\d", r"(?P<top>\d{1,5})\s?[/⁄]\s?(?P<bottom>\d{1,3},\d{3}|\d{1,5})"
+    rule("fraction", r"\d", r"(?<!/)(?P<top>\d{1,5})\s?[/⁄]\s?(?P<bottom>\d{1,3},\d{3}|\d{1,5})"
          rf"(?:(?:th|rd|nd|TH|RD|ND)\b)?(?![\d/]|\.\d){_UNIT_BEHIND}(?!\w)", _fraction),
 )  # fmt: skip

@@ -27,7 +27,7 @@ _POWERED = {"2": "squared", "²": "squared", "3": "cubed", "³": "cubed"}
 _CAPITAL_BEHIND = re.compile(r"\s+[A-Z]")
 _JOINED_BEHIND = re.compile(r"['’&]")
 # Letters behind a number that are a unit only with a space before them, and only without one.
-_NEVER_APART = frozenset("T B t b F l ac".split())
+_NEVER_APART = frozenset("T B t b F l".split())
 _NEVER_TOUCHING = frozenset("B b T t K".split())  # billions, trillions, thousands
 # A run, a screen: 5K, 4K.
 _K_NOUNS = frozenset("race run video tv display monitor resolution screen walk fun".split())
@@ -131,7 +131,8 @@ RULES: tuple[Rule, ...] = (
          r"(?:[\"”″]|''|’’)", _feet_and_inches),
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?ft\.?\s(?P<inches>1[01]|\d)\s?in\b\.?",
          _feet_and_inches),
-    rule("measure", r"\d", r"(?P<feet>\d{1,3})′(?!\w)", _feet),
+    rule("measure", r"\d", r"(?P<feet>\d{1,3})(?:′(?!\w)|['’](?=\s(?:tall|high|long|wide|deep|by|x)\b))",
+         _feet),
     rule("measure", r"\d", rf"{_NUMBER}[\"″](?!\w)", _inches),
     rule("measure", r"\d", r"(?P<top>\d{2,3})/(?P<bottom>\d{2,3})\s?(?P<unit>mmHg)\b", _pressure),
     rule("measure", r"[\d.]", rf"{_QUANTITY}(?P<scale>\s{SCALE_WORD})?\s?{_UNIT}", _quantity),

@@ -18,7 +18,7 @@ _FIRST = r"[$€£¥₹₩₽₺₿₫฿₪₱₦₴UCANHSRMk]"
 _CODE = "(?:" + "|".join(CODES) + ")"
 _LETTERS = r"(?:mn|mm|MM|mil|bn|Bn|tn|trn|[kKmMbBtT])(?![\w²³/])"
 _SCALE = rf"(?P<scale>{_LETTERS}|[\s-]?{SCALE_WORD}\b|\s(?:mn|bn|tn|M|B|b|K|k)(?!\w))?"
-_AMOUNT = rf"(?P<amount>{numbers.COMMA_DECIMAL}(?=\s?[€k])|{numbers.NUMBER})"
+_AMOUNT = rf"(?P<amount>{numbers.COMMA_DECIMAL}|{numbers.NUMBER})"
 _PERIODS = {
     "mo": "month", "yr": "year", "wk": "week", "d": "day", "hr": "hour", "h": "hour",
     "min": "minute", "s": "second", "sec": "second",
@@ -114,7 +114,7 @@ RULES: tuple[Rule, ...] = (
     rule("money", r"[$€£¥]", rf"(?P<currency>[$€£¥])[-−]{_AMOUNT}", _negative),
     rule("money", _FIRST, rf"(?P<currency>{_SIGN})\s?{_AMOUNT}{_SCALE}{_PER}(?!\d)", _amount),
     rule("money", r"[A-Z]", rf"(?P<currency>{_CODE})\s?{_AMOUNT}{_SCALE}{_PER}", _amount),
-    rule("money", r"\d", rf"(?P<amount>{numbers.COMMA_DECIMAL}|{numbers.NUMBER}){_SCALE}\s?"
+    rule("money", r"\d", rf"{_AMOUNT}{_SCALE}\s?"
          rf"(?P<currency>€|£|\$(?!\d)|¥|₹|₩|₽|₺|zł|kr\b|{_CODE}\b){_PER}", _amount),
     rule("money", r"\d", r"(?P<amount>\d{1,3})\s?(?P<unit>[p¢])(?!\w|\.\w)", _small),
 )  # fmt: skip

@@ -23,6 +23,7 @@ _PAIR_CUES = frozenset(
     "unit apartment gate".split()
 )
 _SHORT_CALLS = frozenset("211 311 411 511 611 711 811 911 988 999 112".split())
+_CALLS = frozenset("call calls caller operator dispatcher line".split())
 _LINKS = frozenset("is was are no number numbers the a ending in with to now be for code".split())
 _CODE_BEHIND = re.compile(
     r"\s(?:as|is|was)\s(?:your|the|my|our)\s(?:PIN|pin|code|otp|OTP|password|passcode)\b"
@@ -40,7 +41,7 @@ def _integer(text: str, match: Match) -> str:
     """Digits without separators: a code, the number of a thing, a year, or a count."""
     if len(text) > 1 and text[0] == "0" or len(text) > _LONGEST_COUNT or _is_code(text, match):
         return numbers.digits(text)
-    if len(text) in (3, 4) and _cue(match) in _PAIR_CUES:
+    if len(text) in (3, 4) and _cue(match) in _PAIR_CUES or _is_model(text, match):
         return numbers.in_pairs(text)
     if len(text) == 4 and date.is_year(match):
         return numbers.year(int(text))
@@ -52,7 +53,16 @@ def _is_code(text: str, match: Match) -> bool:
     if len(text) > 3:
         behind = _CODE_BEHIND.match(match.string, match.end())
         return cue in _CODE_CUES or cue in _LONG_CODE_CUES or behind is not None
-    return cue in _CODE_CUES - _LONG_CODE_CUES or cue == "call" and text in _SHORT_CALLS
+    called = cue == "call" or context.after(match) in _CALLS
+    alone = text == "911" and context.stands_alone(match)
+    return cue in _CODE_CUES - _LONG_CODE_CUES or called and text in _SHORT_CALLS or alone
+
+
+def _is_model(text: str, match: Match) -> bool:
+    """RTX 4090; but not a year behind capitals."""
+    name = context.last_word(match)
+    capitals = name.isupper() and 1 < len(name) < 5
+    return len(text) == 4 and capitals and not 1900 <= int(text) < 2100
 
 
 def _cue(match: Match) -> str:
@@ -83,11 +93,14 @@ RULES: tuple[Rule, ...] = (
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\+(?![\d\w=(+])",
          lambda m: f"{numbers.plain(m['number'])} plus"),
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\s(?P<scale>{SCALE_WORD})\b", _scaled),
-    rule("decimal", r"\d", numbers.COMMA_DECIMAL + _COUNTED_NOUN,
+    rule("decimal", r"\d", rf"{numbers.COMMA_DECIMAL}{_COUNTED_NOUN}|\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}(?!\d)",
          lambda m: numbers.with_comma(m[0])),
-    rule("number", r"\d", numbers.NUMBER, _number),
+    rule("number", r"\d", rf"{numbers.NUMBER}(?![A-Za-z\d])", _number),
     rule("number", r"\.", r"(?<!\w)\.\d+", lambda m: numbers.plain(m[0])),
     rule("number", r"#", r"#(?=\s?\d)", "number"),
     rule("number", r"[⁰¹²³⁴-⁹₀-₉]", r"[⁰¹²³⁴-⁹₀-₉]{1,15}",
          lambda m: numbers.cardinal(int(m[0].translate(_RAISED)))),
 )  # fmt: skip
+
+# A number that letters follow, when no class has taken both.
+LAST: tuple[Rule, ...] = (rule("number", r"\d", numbers.NUMBER, _number),)

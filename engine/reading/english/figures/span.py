@@ -14,8 +14,14 @@ _DEGREES = re.compile(r"[\d.,]+\s?(?:degrees?\b|[°º])")
 _QUANTITY = re.compile(
     r"(?:\d|\bnoon|\bmidnight|[%°]|(?<=[\d\s])[AaPp]\.?[Mm]\.?|(?<=\d)[a-zA-Z°]{1,3})\s?\Z"
 )
+_NAMED = re.compile(r"[A-Za-z]-[\d.]+\Z")  # Llama-3.1-8B
 _MORE = frozenset("faster more slower less better cheaper larger smaller higher lower".split())
 _NUM = numbers.NUMBER
+
+
+def _row(match: Match) -> Spoken:
+    """3-2-1, 9-1-1: one after the other."""
+    return " ".join(numbers.plain(piece) for piece in re.findall(r"\d+", match[0]))
 
 
 def _pair(match: Match) -> Spoken:
@@ -43,6 +49,8 @@ def _subtracts(match: Match) -> bool:
 def _dash(match: Match) -> Spoken:
     """9am-5pm, 20%-30%."""
     start = match.start()
+    if _NAMED.search(match.string, max(0, start - 20), start) is not None:
+        return None
     found = _QUANTITY.search(match.string, max(0, start - 20), start)
     return "to" if found is not None else None
 
@@ -82,8 +90,9 @@ DIMENSIONS: tuple[Rule, ...] = (
 )  # fmt: skip
 
 RANGES: tuple[Rule, ...] = (
+    rule("range", r"\d", r"\d{1,3}(?:[-–]\d{1,3}){2,8}(?![\w-])", _row),
     rule("range", r"\d", r"(?P<low>\d{1,3})[-–](?P<high>\d{1,3})(?![\d.-])", _pair),
-    rule("range", r"[\d.]", rf"(?P<low>{_NUM})(?P<dash>\s?[-–—−]\s?)(?=(?P<high>{_NUM})(?![-–]\d))",
+    rule("range", r"[\d.]", rf"(?<![A-Za-z]-)(?P<low>{_NUM})(?P<dash>\s?[-–—−]\s?)(?=(?P<high>{_NUM})(?![-–]\d))",
          _range),
 )  # fmt: skip
 

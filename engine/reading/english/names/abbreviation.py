@@ -18,12 +18,14 @@ from engine.reading.english.words.tables import (
 )
 from engine.reading.types import Match, Rule, Spoken, rule
 
-_NAME_BEHIND = re.compile(r"\s+(?:[A-Z][\w.'’-]|[A-Z]\.|(?:Col|Gen|Cmdr|Maj|Gov)\b)")
+_NAME_BEHIND = re.compile(
+    r"\s+(?:[A-Z](?!\w)|(?:&|and)\s(?:Mrs?|Ms|Dr)\b|[A-Z][\w.'’-]|[A-Z]\.|(?:Col|Gen|Cmdr|Maj|Gov)\b)"
+)
 _NUMBER_BEHIND = re.compile(r"[:#\s]\s?#?(?:\d|[IVXLC]+\b)")
 _I_BEHIND = re.compile(r"\s*I\b")
 # Words too without a full stop, or words with a capital.
 _WANT_DOT = frozenset("Sec Sr Fr Col".split())
-_WANT_SMALL = frozenset("c. v. ed. art. rev. def.".split())
+_WANT_SMALL = frozenset("c. v. ed. b. d. r.".split())
 _SMALL_ONLY = frozenset("ie eg etc tv diy".split())
 
 
@@ -96,7 +98,8 @@ TITLE_RULES: tuple[Rule, ...] = (
 )
 RULES: tuple[Rule, ...] = (
     rule("initials", r"[A-Za-z]", r"(?P<letters>(?:[A-Za-z]\.)+[A-Za-z])(?!\w)\.?", _initials),
-    rule("abbreviation", r"P", r"Ph\.?D\b\.?", "P H D"),
+    rule("abbreviation", r"P", r"Ph\.?D(?P<plural>s)?\b\.?",
+         lambda m: "P H D's" if m["plural"] else "P H D"),
     rule("initials", r"[A-Z]", r"(?P<letter>[A-Z])\.(?=\s[A-Z])(?<!\w..)", _initial),
     rule("abbreviation", r"[A-Za-z]", r"(?i:"
          + _one_of([short[:-1] for short in ABBREVIATIONS if short.count(".") == 1])

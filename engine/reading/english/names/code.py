@@ -8,7 +8,7 @@ from engine.reading.english.words import context, numbers
 from engine.reading.types import Match, Part, Rule, Spoken, part, rule
 
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_PIECE = re.compile(r"[A-Za-z]+|\d+")
+_PIECE = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
 _CELL = re.compile(r"([A-Z]+)(\d+)")
 _FLIP = re.compile(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d")
 _PLATE = re.compile(r"[A-Z]{2}\d{4}")
@@ -34,6 +34,8 @@ def _mixed(match: Match) -> Spoken:
         if piece.isalpha():
             letters = spelt or len(piece) == 1 or piece.isupper() and len(piece) < 4
             words = " ".join(piece.upper()) if letters else piece
+        elif "." in piece:
+            words = numbers.plain(piece)
         elif spelt and len(text) > 3 and (cued or len(piece) > 2):
             words = numbers.digits(piece)
         else:
@@ -68,9 +70,23 @@ def _cells(match: Match) -> Spoken:
     return parts
 
 
+def _wireless(match: Match) -> Spoken:
+    """802.11ac."""
+    letters = " ".join(match["letters"].upper())
+    return f"eight oh two dot {numbers.cardinal(int(match['part']))} {letters}"
+
+
+def _hardware(match: Match) -> Spoken:
+    """The address of a network card: 00:1A:2B."""
+    if match[0].replace(":", "").isdecimal():
+        return None
+    return " ".join(numbers.digits(c) if c.isdecimal() else c.upper() for c in match[0] if c != ":")
+
+
 def _screen(match: Match) -> Spoken:
     """720p, 1080i."""
-    return f"{numbers.in_pairs(match['lines'])} {match['way'].upper()}"
+    words = f"{numbers.in_pairs(match['lines'])} {match['way'].upper()}"
+    return f"{words} {numbers.cardinal(int(match['rate']))}" if match["rate"] else words
 
 
 def _postcode(match: Match) -> Spoken:
@@ -81,11 +97,13 @@ def _postcode(match: Match) -> Spoken:
 # Before pence are thought of.
 SCREENS: tuple[Rule, ...] = (
     rule("code", r"\d", r"(?P<lines>144|240|360|480|576|720|1080|1440|2160|4320)"
-         r"(?P<way>[pi])(?!\w)", _screen),
+         r"(?P<way>[pi])(?P<rate>\d{2,3})?(?!\w)", _screen),
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = (
-    rule("code", r"\d", r"(?P<number>[1-9]\d{2})(?P<rest>(?:\([a-z0-9]\))+)", _paragraph),
+    rule("code", r"8", r"802\.(?P<part>\d{1,2})(?P<letters>[a-z]{0,2})(?!\w)", _wireless),
+    rule("code", r"[\dA-Fa-f]", r"(?:[\dA-Fa-f]{2}:){2,7}[\dA-Fa-f]{2}(?![\w:])", _hardware),
+    rule("code", r"\d", r"(?P<number>[1-9]\d{2})(?P<rest>(?:\([a-z0-9]\))+|(?<=40[13])[kb](?!\w))", _paragraph),
     rule("code", r"[A-Z]", r"[A-Z]{1,2}\d{1,5}:[A-Z]{1,2}\d{1,5}(?!\w)", _cells),
     rule("code", r"[A-Z]", r"[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}(?!\w)", _postcode),
 )  # fmt: skip
@@ -93,5 +111,5 @@ RULES: tuple[Rule, ...] = (
 # After everything else that can be made of a number with letters.
 LAST: tuple[Rule, ...] = (
     rule("code", r"[A-Za-z\d]", r"(?=[\w₀-₉-]{0,40}[A-Za-z])(?=[\w₀-₉-]{0,40}[\d₀-₉])"
-         r"[A-Za-z\d₀-₉]+(?:-[A-Za-z]?\d[A-Za-z\d]*|-[A-Z](?!\w))*(?![^\W_])", _mixed),
+         r"[A-Za-z\d₀-₉]+(?:(?<=[A-Z]\d)\.\d+(?![\w.])|-[A-Za-z]?\d[A-Za-z\d]*|-[A-Z](?!\w))*(?![^\W_])", _mixed),
 )  # fmt: skip

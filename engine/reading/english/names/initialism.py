@@ -12,6 +12,7 @@ from engine.reading.types import Match, Part, Rule, Spoken, rule
 _SPELT = frozenset(
     "US IT WHO AM PM ID TV PC UN EU UK AI VR IP OS UI UX IO IQ IM DM HR PR CV".split()
 )
+_SHOUTED_WORDS = frozenset(("US", "IT", "WHO", "AM"))
 _WARS = {"WWI": "world war one", "WWII": "world war two"}
 _FAMILY_NAME = re.compile(r"(?:Mc|Mac|O['’]|De|La|Le|Van|Fitz)[A-Z][a-z]+")
 _BRAND = re.compile(r"[ie][A-Z][a-z]+")
@@ -41,7 +42,8 @@ def _capitals(match: Match) -> Spoken:
     short = 1 < len(capitals) < 5 and capitals not in SPOKEN_CAPITALS
     if owned and (short or capitals in _SPELT):
         return _letters(capitals) + ("'s" if match["plural"] else "")
-    if capitals in _SPELT and not match["plural"] and not context.is_shouted(match):
+    shouted = capitals in _SHOUTED_WORDS and context.is_shouted(match)
+    if capitals in _SPELT and not match["plural"] and not shouted:
         return _letters(capitals)
     return None
 

@@ -13,7 +13,7 @@ _WELL_FORMED = re.compile(
 )
 # After these a numeral counts; after other names it ranks.
 COUNTED = frozenset(
-    "chapter part act scene book volume vol section article appendix figure table phase type level "
+    "chapter ch chap pt vols part act scene book volume vol section article appendix figure table phase type level "
     "grade class stage tier title unit episode season rocky bowl war world mark mk factor schedule "
     "annex apollo gemini saturn rank group category letter story study lecture corollary "
     "proposition theorem lemma sonnet hymn plate map note fig lesson module step exhibit psalm "

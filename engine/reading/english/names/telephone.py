@@ -59,7 +59,7 @@ RULES: tuple[Rule, ...] = (
     rule("telephone", r"\d", r"1-\d{3}-(?:[A-Z0-9]+-?){1,4}(?<=[A-Z])(?!\w)", _groups),
     rule("telephone", r"\d", rf"\d{{3}}-\d{{4}}(?![\d-]){_EXTENSION}", _seven),
     rule("telephone", r"\+", r"\+\d{7,15}(?!\d)", _groups),
-    rule("telephone", r"[\d+(]", r"(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ ]?)?\d{2,5}"
+    rule("telephone", r"[\d+(]", r"(?:\+\d{1,3}[ .-]?)?(?:\(\+?\d{1,5}\)[ ]?)?\d{2,5}"
          r"(?:[ .-]\d{2,8}){1,4}(?![\d.,/:%-])", _loose),
     rule("code", r"\d", r"\d+(?:\s?[-–]\s?\d+){1,12}(?:\s?[-–]\s?[xX])?(?!\w)", _named),
     # cards, social security numbers, ISBN-13

@@ -84,4 +84,4 @@ def is_shouted(match: Match) -> bool:
         match.string[match.end() :][:24],
     )
     words = [word for text in beside for word in _LONG_WORD.findall(text)]
-    return len(words) > 1 and all(word.isupper() for word in words)
+    return bool(words) and all(word.isupper() for word in words)

@@ -148,12 +148,13 @@ ABBREVIATIONS = {
     "hrs.": "hours", "mins.": "minutes", "esp.": "especially", "orig.": "originally", "tbsp.":
     "tablespoons", "tsp.": "teaspoons", "lbs.": "pounds", "acct.": "account", "amt.": "amount",
     "c.": "circa", "ca.": "circa", "sq.": "square", "para.": "paragraph", "art.": "article",
-    "rev.": "revision", "dep.": "deputy", "def.": "definition", "ex.": "example",
+    "rev.": "revision", "eqs.": "equations", "b.": "born", "d.": "died", "r.": "reigned",
+    "fl.": "flourished", "dep.": "deputy", "def.": "definition", "ex.": "example",
 }  # fmt: skip
 # Only before a number (or the start of one): "No. 5", but "No. I will not."
 BEFORE_NUMBER = frozenset(
     "no nos p pp fig figs ch chap sec vol vols pt eq c ca min max ext apt ste art para ed no v "
-    "temp ft rev ex def sq".split()
+    "temp ft rev ex def sq eqs b d r fl".split()
 )
 # Without a full stop.
 BARE = {

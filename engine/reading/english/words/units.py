@@ -76,7 +76,6 @@ mo, mos, mo., mos. | month
 yr, yr., yrs, yrs. | year
 d | day
 ha | hectare
-ac | acre
 cc | c c | c c
 psi, PSI | p s i | p s i
 mmHg | millimeter of mercury | millimeters of mercury
@@ -151,7 +150,7 @@ LENGTHS = frozenset(
 )
 """Units that can be squared and cubed: m², ft3."""
 
-LETTERS = frozenset("m g s h d l t b A V W N J B F T K L".split()) | {"pt", "ac", "ct", "in"}
+LETTERS = frozenset("m g s h d l t b A V W N J B F T K L".split()) | {"pt", "ct", "in"}
 """Too short to be sure of after a space: "Step 5 g", "He is 5 s"."""
 
 LABELS = frozenset(
