@@ -13,6 +13,7 @@ accepted reading; "and" within numbers, and oh for zero, count as no difference 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import re
@@ -21,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import finish, say
 from engine.reading import read
@@ -124,16 +126,23 @@ def ours(text: str) -> str:
 
 def libraries() -> dict[str, Callable[[str], str]]:
     """Other normalisers that happen to be installed."""
-    found: dict[str, Callable[[str], str]] = {}
-    if importlib.util.find_spec("nemo_text_processing"):
-        from nemo_text_processing.text_normalization.normalize import Normalizer
-
-        found["nemo_text_processing"] = Normalizer("cased", lang="en").normalize
-    if importlib.util.find_spec("tn"):
-        from tn.english.normalizer import Normalizer as WeText
-
-        found["WeTextProcessing"] = WeText().normalize
-    return found
+    makers: dict[str, tuple[str, Callable[[Any], Callable[[str], str]]]] = {
+        "nemo_text_processing": (
+            "nemo_text_processing.text_normalization.normalize",
+            lambda module: module.Normalizer("cased", lang="en").normalize,
+        ),
+        "damga": ("damga", lambda module: module.Normalizer("tn", "en").normalize),
+        "itntext": (
+            "itntext",
+            lambda module: module.Normalizer(lang="en", operator="tn").normalize,
+        ),
+        "tn": ("tn.english.normalizer", lambda module: module.Normalizer().normalize),
+    }
+    return {
+        name: make(importlib.import_module(path))
+        for name, (path, make) in makers.items()
+        if importlib.util.find_spec(name)
+    }
 
 
 def judge(reader: Callable[[str], str], cases: list[Case], loose: bool) -> list[tuple[Case, str]]:

@@ -131,7 +131,8 @@ RULES: tuple[Rule, ...] = (
          r"(?:[\"”″]|''|’’)", _feet_and_inches),
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?ft\.?\s(?P<inches>1[01]|\d)\s?in\b\.?",
          _feet_and_inches),
-    rule("measure", r"\d", r"(?P<feet>\d{1,3})(?:′(?!\w)|['’](?=\s(?:tall|high|long|wide|deep|by|x)\b))",
+    rule("measure", r"\d", r"(?P<feet>\d{1,3})"
+         r"(?:′(?!\w)|['’](?=\s(?:tall|high|long|wide|deep|by|x)\b))",
          _feet),
     rule("measure", r"\d", rf"{_NUMBER}[\"″](?!\w)", _inches),
     rule("measure", r"\d", r"(?P<top>\d{2,3})/(?P<bottom>\d{2,3})\s?(?P<unit>mmHg)\b", _pressure),

@@ -31,6 +31,7 @@ _CODE_BEHIND = re.compile(
 _LONGEST_COUNT = 12
 """A longer row of digits without separators is nothing that anybody counts."""
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "01234567890123456789")
+_CONTINENTAL = r"\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.299,50
 _COUNTED_NOUN = (
     r"(?=\s(?:degrees?|percent|euros?|grams?|(?:kilo|centi|milli)?met(?:er|re)s?|kilograms?"
     r"|lit(?:er|re)s?|hours)\b)"
@@ -93,7 +94,7 @@ RULES: tuple[Rule, ...] = (
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\+(?![\d\w=(+])",
          lambda m: f"{numbers.plain(m['number'])} plus"),
     rule("number", r"[\d.]", rf"(?P<number>{numbers.NUMBER})\s(?P<scale>{SCALE_WORD})\b", _scaled),
-    rule("decimal", r"\d", rf"{numbers.COMMA_DECIMAL}{_COUNTED_NOUN}|\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}(?!\d)",
+    rule("decimal", r"\d", rf"{numbers.COMMA_DECIMAL}{_COUNTED_NOUN}|{_CONTINENTAL}",
          lambda m: numbers.with_comma(m[0])),
     rule("number", r"\d", rf"{numbers.NUMBER}(?![A-Za-z\d])", _number),
     rule("number", r"\.", r"(?<!\w)\.\d+", lambda m: numbers.plain(m[0])),

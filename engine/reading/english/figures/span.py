@@ -92,7 +92,8 @@ DIMENSIONS: tuple[Rule, ...] = (
 RANGES: tuple[Rule, ...] = (
     rule("range", r"\d", r"\d{1,3}(?:[-–]\d{1,3}){2,8}(?![\w-])", _row),
     rule("range", r"\d", r"(?P<low>\d{1,3})[-–](?P<high>\d{1,3})(?![\d.-])", _pair),
-    rule("range", r"[\d.]", rf"(?<![A-Za-z]-)(?P<low>{_NUM})(?P<dash>\s?[-–—−]\s?)(?=(?P<high>{_NUM})(?![-–]\d))",
+    rule("range", r"[\d.]", rf"(?<![A-Za-z]-)(?P<low>{_NUM})(?P<dash>\s?[-–—−]\s?)"
+         rf"(?=(?P<high>{_NUM})(?![-–]\d))",
          _range),
 )  # fmt: skip
 

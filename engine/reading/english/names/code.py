@@ -103,7 +103,8 @@ SCREENS: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (
     rule("code", r"8", r"802\.(?P<part>\d{1,2})(?P<letters>[a-z]{0,2})(?!\w)", _wireless),
     rule("code", r"[\dA-Fa-f]", r"(?:[\dA-Fa-f]{2}:){2,7}[\dA-Fa-f]{2}(?![\w:])", _hardware),
-    rule("code", r"\d", r"(?P<number>[1-9]\d{2})(?P<rest>(?:\([a-z0-9]\))+|(?<=40[13])[kb](?!\w))", _paragraph),
+    rule("code", r"\d", r"(?P<number>[1-9]\d{2})"
+         r"(?P<rest>(?:\([a-z0-9]\))+|(?<=40[13])[kb](?!\w))", _paragraph),
     rule("code", r"[A-Z]", r"[A-Z]{1,2}\d{1,5}:[A-Z]{1,2}\d{1,5}(?!\w)", _cells),
     rule("code", r"[A-Z]", r"[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}(?!\w)", _postcode),
 )  # fmt: skip
@@ -111,5 +112,6 @@ RULES: tuple[Rule, ...] = (
 # After everything else that can be made of a number with letters.
 LAST: tuple[Rule, ...] = (
     rule("code", r"[A-Za-z\d]", r"(?=[\w₀-₉-]{0,40}[A-Za-z])(?=[\w₀-₉-]{0,40}[\d₀-₉])"
-         r"[A-Za-z\d₀-₉]+(?:(?<=[A-Z]\d)\.\d+(?![\w.])|-[A-Za-z]?\d[A-Za-z\d]*|-[A-Z](?!\w))*(?![^\W_])", _mixed),
+         r"[A-Za-z\d₀-₉]+(?:(?<=[A-Z]\d)\.\d+(?![\w.])|-[A-Za-z]?\d[A-Za-z\d]*|-[A-Z](?!\w))*"
+         r"(?![^\W_])", _mixed),
 )  # fmt: skip

@@ -13,13 +13,13 @@ _WELL_FORMED = re.compile(
 )
 # After these a numeral counts; after other names it ranks.
 COUNTED = frozenset(
-    "chapter ch chap pt vols part act scene book volume vol section article appendix figure table phase type level "
-    "grade class stage tier title unit episode season rocky bowl war world mark mk factor schedule "
-    "annex apollo gemini saturn rank group category letter story study lecture corollary "
-    "proposition theorem lemma sonnet hymn plate map note fig lesson module step exhibit psalm "
-    "canto verse paragraph page item number game olympiad final fantasy quarter round day week "
-    "century division region zone district ward corps army fleet option plan model series version "
-    "titan star wars diablo civilization ultima quest hearts".split()
+    "chapter ch chap pt vols part act scene book volume vol section article appendix figure table "
+    "phase type level grade class stage tier title unit episode season rocky bowl war world mark "
+    "mk factor schedule annex apollo gemini saturn rank group category letter story study lecture "
+    "corollary proposition theorem lemma sonnet hymn plate map note fig lesson module step "
+    "exhibit psalm canto verse paragraph page item number game olympiad final fantasy quarter "
+    "round day week century division region zone district ward corps army fleet option plan model "
+    "series version titan star wars diablo civilization ultima quest hearts".split()
 )
 # After these names even a lone I, V or X ranks.
 _RULERS = frozenset(
