@@ -31,7 +31,7 @@ _SPACE = re.compile(r"\s*?\n\s*|\s+")
 _MARKS = (
     (re.compile(r"\.{2,}|…"), "…"),
     (re.compile(r"[—–]|(?<=\s)-+(?=\s)|--+"), "—"),
-    (re.compile(r"[()\[\]{}]"), ","),
+    (re.compile(r"[()\[\]]"), ","),
     (re.compile(r"[.!?]*\?[.!?]*"), "?"),
     (re.compile(r"[.!]*![.!]*"), "!"),
 )

@@ -49,11 +49,21 @@ _ONE_BY_ONE = frozenset(("characters", "spell-out", "spell", "verbatim", "digits
 
 
 def _say_as(match: regex.Match[str]) -> str:
-    """Characters and digits one by one; for the other ways the reader knows better."""
-    what = html.unescape(match["what"].strip())
-    if match["how"].lower() not in _ONE_BY_ONE:
+    """Characters and digits one by one, counts and ranks so that they cannot be taken for years;
+    the other ways are the reader's own.
+    """
+    what, how = html.unescape(match["what"].strip()), match["how"].lower()
+    if how in _ONE_BY_ONE:
+        return " ".join(char.upper() for char in what if not char.isspace())
+    if not (what.isascii() and what.isdecimal()):
         return what
-    return " ".join(char.upper() for char in what if not char.isspace())
+    number = int(what)
+    if how in ("cardinal", "number"):
+        return f"{number:,}"
+    if how == "ordinal":
+        tens = number // 10 % 10
+        return what + {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if tens != 1 else 0, "th")
+    return what
 
 
 def _element(match: regex.Match[str]) -> str:

@@ -26,6 +26,8 @@ def say(raw: str, **options: bool) -> str:
         ('<input type="text"> ok', "ok"),
         ("x <!-- no --> y", "x y"),
         ('<say-as interpret-as="characters">abc1</say-as>', "A B C 1"),
+        ('<say-as interpret-as="cardinal">1984</say-as>', "1,984"),
+        ('<say-as interpret-as="ordinal">12</say-as>', "12th"),
         ('<say-as interpret-as="date">1/2/2024</say-as>', "1/2/2024"),
         ('<sub alias="World Wide Web">WWW</sub> is', "World Wide Web is"),
         ('<emphasis level="strong">now</emphasis>', "[emphasis] now"),

@@ -145,7 +145,8 @@ RULES: tuple[Rule, ...] = (
     rule("electronic", r"[A-Za-z]", r"[A-Za-z]:\\(?:[\w\\. -]*\w)?", _path),
     rule("electronic", r"[~/.]", r"(?<![\w<])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*(?<!\.)", _path),
     rule("electronic", r"\.", r"(?<![\w/])\.[a-z]\w+(?:/\w+)*", _path),
-    rule("electronic", r"-", r"(?<!\S)(?P<dashes>--?)(?P<name>[a-z][\w-]*)(?!\S)", _flag),
+    rule("electronic", r"-", r"(?<!\S)(?P<dashes>--?)(?P<name>[a-z][\w-]*)(?![^\s.,;:!?)])",
+         _flag),
     rule("electronic", r"#", r"(?<!\w)(?P<sign>#)(?P<name>[A-Za-z]\w*)", _hashtag),
     rule("electronic", r"[ACDESOW]", rf"{_KEY}(?:[+-]{_KEY})*[+-]"
          r"(?:F\d\d?|[A-Z][a-z]+|[A-Z])(?!\w)", _keys),

@@ -16,6 +16,7 @@ _SHOUTED_WORDS = frozenset(("US", "IT", "WHO", "AM"))
 _WARS = {"WWI": "world war one", "WWII": "world war two"}
 _FAMILY_NAME = re.compile(r"(?:Mc|Mac|O['’]|De|La|Le|Van|Fitz)[A-Z][a-z]+")
 _BRAND = re.compile(r"[ie][A-Z][a-z]+")
+_SANDWICH = re.compile(r"[A-Z][a-z][A-Z]")  # YoY, IoT
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALTERNATIVES = {
     f"{one}/{other}": f"{one} or {other}"
@@ -81,6 +82,8 @@ def _camel(match: Match) -> Spoken:
     text = match[0]
     if _FAMILY_NAME.fullmatch(text) or _BRAND.match(text):
         return text
+    if _SANDWICH.fullmatch(text):
+        return _letters(text.upper())
     parts = []
     for found in _HUMP.finditer(text):
         word, at = found[0], match.start() + found.start()
