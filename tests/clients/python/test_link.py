@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from websockets.asyncio.server import ServerConnection, serve
 
 from clients.python import Client, GatewayClosedError, connect
-from clients.wire import AudioPacket, Done, Flushed
+from clients.python.wire import AudioPacket, Done, Flushed
 from engine.fake import FakeEngine, FakeEngineConfig
 from tests.gateway.shell import DEADLINE_S, gateway, until
 

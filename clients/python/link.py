@@ -16,22 +16,14 @@ from websockets.asyncio.client import connect as open_websocket
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from clients.context import SpeechError
-from clients.wire import SUBPROTOCOL, Failed, Hello, decode_event
+from clients.python.errors import GatewayClosedError, SpeechError
+from clients.python.wire import SUBPROTOCOL, Failed, Hello, decode_event
 
 MAX_KEPT_CHARS = 1024 * 1024  # of what was sent, in case it must be sent again
 FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
 PING_S = 5.0  # a dead connection must be noticed well within the gateway's window
 _FINAL_CODES = frozenset({1000, 4401, 4409, 4410})  # coming back would change nothing
 _TRANSIENT_ERRORS = frozenset({"overloaded"})
-
-
-class GatewayClosedError(ConnectionError):
-    """The socket is gone. `code`: the WebSocket close code, None if there was none."""
-
-    def __init__(self, message: str, code: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Link:

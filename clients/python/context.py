@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clients.wire import (
+from clients.python.errors import SpeechError
+from clients.python.wire import (
     AudioPacket,
     Done,
     Event,
@@ -16,21 +17,9 @@ from clients.wire import (
     Started,
 )
 
-if TYPE_CHECKING:
-    from clients.python import Client
-
 # After these the gateway has ended the context itself. After any other error it would go on with
 # what it has (the default voice for an unknown one, say), which is not what the caller asked for.
 ENDING_CODES = frozenset({"engine_failed", "internal", "overloaded"})
-
-
-class SpeechError(Exception):
-    """The gateway refused or failed this context. `code`: see the table in PROTOCOL.md."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code = code
-        self.message = message
 
 
 class Context:
@@ -40,7 +29,7 @@ class Context:
     `interrupted` says how it went. It raises SpeechError if the context failed.
     """
 
-    def __init__(self, client: Client, context_id: str, settings: dict[str, Any]) -> None:
+    def __init__(self, client: Any, context_id: str, settings: dict[str, Any]) -> None:
         self.id = context_id
         self.started: Started | None = None
         self.done: Done | None = None

@@ -1,12 +1,4 @@
-"""An asyncio client for voice-gateway's own protocol.
-
-    async with connect("ws://127.0.0.1:8080") as client:
-        speech = client.context(voice="default")
-        await speech.send("Hello ")
-        await speech.send("there.")
-        await speech.end()
-        async for packet in speech:      # AudioPacket: raw Opus unless another format was asked for
-            play(packet.payload)
+"""One session with a gateway: many contexts over one connection.
 
 One task reads the socket and hands every message to its context; whoever iterates takes it from
 there. What belongs to an interrupted generation is dropped before it can be seen. A consumer that
@@ -24,9 +16,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from clients.context import Context, SpeechError
-from clients.link import GatewayClosedError, Link
-from clients.wire import (
+from clients.python.context import Context
+from clients.python.errors import GatewayClosedError
+from clients.python.link import Link
+from clients.python.wire import (
     STREAM_PATH,
     AudioPacket,
     Event,
@@ -37,8 +30,6 @@ from clients.wire import (
     decode_event,
     encode_command,
 )
-
-__all__ = ["Client", "Context", "GatewayClosedError", "SpeechError", "connect", "stream_url"]
 
 MAX_BUFFERED_BYTES = 16 * 1024 * 1024
 KEPT_OVER = 32

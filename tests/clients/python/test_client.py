@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from clients.context import Context
 from clients.python import Client, GatewayClosedError, SpeechError, connect, stream_url
-from clients.wire import AudioPacket, Configured, Done, SegmentStarted, Started
+from clients.python.context import Context
+from clients.python.wire import AudioPacket, Configured, Done, SegmentStarted, Started
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from tests.gateway.shell import DEADLINE_S, SLOW, gateway, until
 
@@ -203,7 +203,7 @@ async def test_a_gateway_that_speaks_something_else() -> None:
 
 
 async def test_a_slow_consumer_pauses_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clients.python.MAX_BUFFERED_BYTES", 10_000)
+    monkeypatch.setattr("clients.python.client.MAX_BUFFERED_BYTES", 10_000)
     engine = FakeEngine(FakeEngineConfig(frames_per_chunk=10))
     async with gateway(engine) as served, connect(served.url) as client:
         pcm = {"codec": "pcm_s16le", "sample_rate_hz": 48_000}
