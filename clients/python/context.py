@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Protocol
 
 from clients.python.errors import SpeechError
 from clients.python.wire import (
@@ -20,6 +20,35 @@ from clients.python.wire import (
 # After these the gateway has ended the context itself. After any other error it would go on with
 # what it has (the default voice for an unknown one, say), which is not what the caller asked for.
 ENDING_CODES = frozenset({"engine_failed", "internal", "overloaded"})
+UNKNOWN_CODE = "unknown_context"
+
+
+class Session(Protocol):
+    """What a context needs of the client that made it."""
+
+    async def send_command(self, kind: str, **fields: Any) -> None:
+        """Send one message. Raises GatewayClosedError."""
+        ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something beside whoever calls."""
+        ...
+
+    def stop_soon(self, context: Context) -> None:
+        """Interrupt a context that nobody will listen to, without waiting for the answer."""
+        ...
+
+    def buffered(self, delta_bytes: int) -> None:
+        """The context holds so much more sound, or less."""
+        ...
+
+    def owns(self, context: Context) -> bool:
+        """Whether the context's id still means this utterance, and not a later one."""
+        ...
+
+    def forget(self, context: Context) -> None:
+        """The context is over."""
+        ...
 
 
 class Context:
@@ -29,70 +58,93 @@ class Context:
     `interrupted` says how it went. It raises SpeechError if the context failed.
     """
 
-    def __init__(self, client: Any, context_id: str, settings: dict[str, Any]) -> None:
+    def __init__(self, session: Session, context_id: str, settings: dict[str, Any]) -> None:
         self.id = context_id
         self.started: Started | None = None
         self.done: Done | None = None
         self.interrupted: Interrupted | None = None
-        self._client = client
-        self._unsent_settings: dict[str, Any] | None = settings or None
+        self.opened = False  # the gateway has been told: before that, nothing can be stopped
+        self._session = session
+        self._settings = settings  # to be sent with the first command
         self._queue: deque[AudioPacket | Event] = deque()
         self._arrived = asyncio.Event()
         self._error: Exception | None = None
-        self._over = asyncio.Event()
-        self._answer: asyncio.Future[None] | None = None
-        self._deaf = False  # interrupted by us, answer not here yet: sound is stale
+        self._lost: Exception | None = None
+        self._over = False
+        self._deaf = False  # interrupted by us: what sound still comes is stale
+        self._asking: asyncio.Task[None] | None = None
+        self._answered = asyncio.Event()
 
     @property
     def number(self) -> int | None:
         """The tag of this context's binary frames, once it has started."""
         return self.started.number if self.started else None
 
+    @property
+    def over(self) -> bool:
+        """Done, interrupted or failed."""
+        return self._over
+
     async def configure(self, **settings: Any) -> None:
         """Send settings now, which also warms the voice before the first text."""
-        merged = {**(self._unsent_settings or {}), **settings}
-        self._unsent_settings = None
-        await self._send("configure", **merged)
+        settings, self._settings = {**self._settings, **settings}, {}
+        await self._send("configure", **settings)
 
     async def send(self, text: str) -> None:
-        """Add text: any size, cut anywhere."""
-        await self._send_settings()
-        await self._send("text", text=text)
+        """Add text: any size, cut anywhere. What comes after an interrupt is dropped.
+
+        Raises SpeechError when the context has failed or is done, GatewayClosedError.
+        """
+        if self._takes_text() and text:
+            await self._send_settings()
+            await self._send("text", text=text)
 
     async def flush(self, flush_id: int | str | None = None) -> None:
         """Speak what is buffered; a `Flushed` event follows when it was sent."""
-        await self._send("flush", flush_id=flush_id)
+        if self._takes_text():
+            await self._open()
+            await self._send("flush", flush_id=flush_id)
 
     async def end(self) -> None:
-        """No more text."""
+        """No more text. A context that had none is done, with no sound. Repeats are harmless."""
+        if self._over or self._deaf:
+            return
+        if not self.opened and not self._settings:
+            self.take_event(Done(self.id, audio_ms=0.0, frames=0, segments=0))
+            return
         await self._send_settings()
         await self._send("end")
 
     async def interrupt(self, played_ms: float | None = None) -> Interrupted | None:
         """Barge in, and wait for the gateway's answer. No packet is seen from this call on.
 
-        Also after `done`, because the listener may still be hearing it. None: the gateway knows
-        nothing (any more) of this context. Raises GatewayClosedError.
+        Also after `done`, because the listener may still be hearing it. However many wait, they
+        share one answer, and who stops waiting takes it from nobody else. None: the gateway knows
+        nothing of this context any more. Raises GatewayClosedError.
         """
         self.drop_pending_audio()
-        if self.interrupted is None:
-            if self._answer is None:
-                self._answer = asyncio.get_running_loop().create_future()
-                await self._send("interrupt", played_ms=played_ms)
-            await self._answer
+        if not self.opened:
+            self._interrupt_unsaid()
+        if self.interrupted is None and self._session.owns(self):
+            if self._asking is None or self._asking.done():
+                self._asking = self._session.spawn(self._ask(played_ms))
+            await asyncio.shield(self._asking)
         return self.interrupted
 
     async def duck(self, gain: float = 0.2) -> None:
         """Lower the output (0 pauses it) while it is not yet clear that the listener speaks."""
+        await self._open()
         await self._send("duck", gain=gain)
 
     async def resume(self) -> None:
         """It was a false alarm: go on where it stopped."""
+        await self._open()
         await self._send("resume")
 
     async def report_playback(self, played_ms: float) -> None:
         """Tell the gateway how much has been heard; it paces what it sends by that."""
-        await self._send("playback", played_ms=played_ms)
+        if self.opened:
+            await self._send("playback", played_ms=played_ms)
 
     async def __aiter__(self) -> AsyncIterator[AudioPacket]:
         async for item in self.events():
@@ -105,9 +157,9 @@ class Context:
             while self._queue:
                 item = self._queue.popleft()
                 if isinstance(item, AudioPacket):
-                    self._client.buffered(-len(item.payload))
+                    self._session.buffered(-len(item.payload))
                 yield item
-            if self._over.is_set():
+            if self._over:
                 break
             self._arrived.clear()
             await self._arrived.wait()
@@ -124,63 +176,89 @@ class Context:
         if stale:
             return
         self._queue.append(packet)
-        self._client.buffered(len(packet.payload))
+        self._session.buffered(len(packet.payload))
         self._arrived.set()
 
     def take_event(self, event: Event) -> None:
         """Keep an event and follow what it means for the context."""
-        if isinstance(event, Started):
-            self.started = event
-        elif isinstance(event, Done):
-            self.done = event
-        elif isinstance(event, Interrupted):
-            self.interrupted = event
-            self.drop_pending_audio()
-        elif isinstance(event, Failed) and self._over.is_set():
-            self._settle_interrupt()  # there was nothing left to interrupt
-            return
-        self._queue.append(event)
-        self._arrived.set()
-        if isinstance(event, (Done, Interrupted)):
-            self._finish(None)
-        elif isinstance(event, Failed):
-            self._finish(SpeechError(event.code, event.message))
-            if event.code not in ENDING_CODES and self._answer is None:
-                self._client.stop_soon(self)
+        if not self._over:
+            self._queue.append(event)
+            self._arrived.set()
+        match event:
+            case Started():
+                self.started = event
+            case Done():
+                self.done = event
+                self._finish(None)
+            case Interrupted():
+                self.interrupted = event
+                self._answered.set()
+                self.drop_pending_audio()
+                self._finish(None)
+            case Failed():
+                self._take_failure(event)
 
     def fail(self, error: Exception) -> None:
         """The connection is gone."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(error)
-        if not self._over.is_set():
-            self._finish(error)
+        self._lost = error
+        self._answered.set()
+        self._finish(error)
 
     def drop_pending_audio(self) -> None:
-        """Forget packets that wait here, and those that still arrive before the answer."""
+        """Forget packets that wait here, and those that still arrive."""
         self._deaf = True
         waiting = [item for item in self._queue if isinstance(item, AudioPacket)]
-        self._client.buffered(-sum(len(packet.payload) for packet in waiting))
+        self._session.buffered(-sum(len(packet.payload) for packet in waiting))
         events = [item for item in self._queue if not isinstance(item, AudioPacket)]
         self._queue.clear()
         self._queue.extend(events)
 
+    def _take_failure(self, event: Failed) -> None:
+        if event.code == UNKNOWN_CODE:
+            self._answered.set()  # there is nothing to interrupt
+        if self._over:
+            return
+        self._finish(SpeechError(event.code, event.message))
+        if event.code not in ENDING_CODES and self._asking is None:
+            self._session.stop_soon(self)
+
     def _finish(self, error: Exception | None) -> None:
-        if self.interrupted is not None or error is not None:
-            self._settle_interrupt()
-        if self._over.is_set():
+        if self._over:
             return
         self._error = error
-        self._over.set()
+        self._over = True
         self._arrived.set()
-        self._client.forget(self)
+        self._session.forget(self)
 
-    def _settle_interrupt(self) -> None:
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_result(None)
+    def _interrupt_unsaid(self) -> None:
+        """The gateway has never heard of it, so that this is the whole answer."""
+        if self.interrupted is None:
+            self.take_event(Interrupted(self.id, 0, "", "", 0.0, 0.0, engine_confirmed=True))
+
+    async def _ask(self, played_ms: float | None) -> None:
+        self._answered.clear()
+        await self._send("interrupt", played_ms=played_ms)
+        await self._answered.wait()
+        if self.interrupted is None and self._lost is not None:
+            raise self._lost
+
+    def _takes_text(self) -> bool:
+        if self._deaf:
+            return False  # an LLM's late tokens, which nobody wants spoken
+        if self._error is not None:
+            raise self._error
+        if self._over:
+            raise SpeechError("context_state", f"expected no text for {self.id}: it is done")
+        return True
+
+    async def _open(self) -> None:
+        if not self.opened:
+            await self.configure()
 
     async def _send_settings(self) -> None:
-        if self._unsent_settings is not None:
+        if self._settings:
             await self.configure()
 
     async def _send(self, kind: str, **fields: Any) -> None:
-        await self._client.send_command(kind, context=self.id, **fields)
+        self.opened = True
+        await self._session.send_command(kind, context=self.id, **fields)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import math
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -12,12 +14,19 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from websockets.asyncio.server import ServerConnection, serve
 
-from clients.python import Client, GatewayClosedError, connect
+from clients.python import Client, GatewayClosedError, SpeechError, connect
+from clients.python.link import FINAL_CODES
+from clients.python.retries import MAX_FRUITLESS
 from clients.python.wire import AudioPacket, Done, Flushed
 from engine.fake import FakeEngine, FakeEngineConfig
 from tests.gateway.shell import DEADLINE_S, gateway, until
 
 SLOW = FakeEngineConfig(frame_delay_s=0.001, frames_per_char=0.5)
+HELLO = (
+    '{"type":"hello","protocol":"voice-gateway.v1","session":"s","voices":["default"],'
+    '"limits":{"resume_window_ms":%d},"engine":{"checkpoint":"c","sample_rate_hz":8000,'
+    '"frame_samples":160},"resume_token":"t","received":%d}'
+)
 TEXT = "One two three four five six seven eight nine ten. " * 4
 
 
@@ -106,6 +115,154 @@ async def test_an_interrupt_on_a_dead_line_is_answered_after_all() -> None:
         assert answer is not None and answer.heard_text + answer.unspoken_text == TEXT
 
 
+async def test_a_line_that_dies_after_every_packet_is_still_mended() -> None:
+    """There is progress each time, so that nobody gives up."""
+    text = TEXT
+    async with gateway(FakeEngine(SLOW)) as served:
+        async with connect(served.url) as client:
+            whole = await speak(client, text, lambda count: None)
+        async with connect(served.url, resume=True) as client:
+            kills = 0
+
+            def after(count: int) -> None:
+                nonlocal kills
+                if client.resumed == kills <= 2 * MAX_FRUITLESS:
+                    kills += 1
+                    kill(client)
+
+            assert await speak(client, text, after) == whole
+            assert client.resumed > MAX_FRUITLESS
+
+
+@contextlib.asynccontextmanager
+async def deadly(die: Callable[[ServerConnection], Any]) -> AsyncIterator[tuple[str, list[str]]]:
+    """A gateway with sessions that can be resumed, whose connections die of one message.
+
+    Yields its address, and what the client sent, connection after connection.
+    """
+    seen: list[str] = []
+    effective = 0
+
+    async def handler(ws: ServerConnection) -> None:
+        nonlocal effective
+        seen.append("(opened)")
+        await ws.send(HELLO % (600_000, effective))
+        async for message in ws:
+            seen.append(str(message))
+            if "poison" in str(message):
+                await asyncio.sleep(0)
+                outcome = die(ws)
+                if outcome is not None:
+                    await outcome
+                return
+            effective += 1
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", seen
+
+
+async def dies_of_it(client: Client) -> GatewayClosedError:
+    """Send a poisoned message among others; how the context ends."""
+    context = client.context()
+    await context.send("before")
+    await context.send("poison")
+    with pytest.raises(GatewayClosedError) as caught:
+        async with asyncio.timeout(DEADLINE_S):
+            async for _ in context:
+                pass
+    with pytest.raises(GatewayClosedError):
+        await context.send("after")
+    return caught.value
+
+
+@pytest.mark.parametrize("code", sorted(FINAL_CODES))
+async def test_a_close_that_says_what_was_wrong_is_final(code: int) -> None:
+    async with deadly(lambda ws: ws.close(code, "no")) as (url, seen):
+        async with connect(url, resume=True) as client:
+            error = await dies_of_it(client)
+    assert error.code == code
+    assert seen.count("(opened)") == 1
+
+
+@pytest.mark.parametrize("how", ["abort", "internal", "slow", "restart"])
+async def test_a_message_that_kills_every_connection_is_not_sent_for_ever(how: str) -> None:
+    def die(ws: ServerConnection) -> Any:
+        if how == "abort":
+            ws.transport.abort()
+            return None
+        return ws.close({"internal": 1011, "slow": 4408, "restart": 1012}[how], how)
+
+    async with deadly(die) as (url, seen):
+        async with connect(url, resume=True) as client:
+            error = await dies_of_it(client)
+    assert "over message 2" in str(error)
+    assert sum("poison" in message for message in seen) == MAX_FRUITLESS + 1
+    assert sum("before" in message for message in seen) == 1
+
+
+async def test_a_gateway_that_hangs_up_at_once_is_not_asked_in_a_loop() -> None:
+    """Each try succeeds, and is over: the window is that of the first loss."""
+    opened = 0
+
+    async def handler(ws: ServerConnection) -> None:
+        nonlocal opened
+        opened += 1
+        await ws.send(HELLO % (400, 0))
+        ws.transport.abort()
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(f"127.0.0.1:{port}", resume=True) as client:
+            with pytest.raises(GatewayClosedError, match="the connection was lost"):
+                async with asyncio.timeout(DEADLINE_S):
+                    async for _ in client.context():
+                        pass
+    assert 2 <= opened <= 8
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\U0001f600"])
+async def test_what_the_gateway_would_hang_up_at_is_not_sent(resume: bool, letter: str) -> None:
+    engine = FakeEngine()
+    async with gateway(engine) as served, connect(served.url, resume=resume) as client:
+        with pytest.raises(SpeechError, match="at most 65536 bytes") as refused:
+            await client.send_command("text", context="a", text=letter * 75_000)
+        assert refused.value.code == "message_too_large"
+        assert await speak(client, "Fine.", lambda count: None)
+
+
+async def test_300_kb_in_one_message_close_the_session_once() -> None:
+    async with gateway() as served, connect(served.url, resume=True) as client:
+        client._link._max_message_bytes = math.inf
+        context = client.context()
+        await client.send_command("text", context=context.id, text="x" * 300_000)
+        with pytest.raises(GatewayClosedError) as closed:
+            async with asyncio.timeout(DEADLINE_S):
+                async for _ in context:
+                    pass
+        assert closed.value.code == 1009 and client.resumed == 0
+
+
+async def test_too_much_for_a_dead_line_waits_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clients.python.link.MAX_KEPT_CHARS", 2_000)
+    engine = FakeEngine(FakeEngineConfig(frames_per_char=0.01))
+    async with gateway(engine) as served, connect(served.url, resume=True) as client:
+        context = client.context(lead_ms=0)
+        await context.send("Begin. ")
+        kill(client)
+        await until(lambda: client._link._socket is None)
+        words = [f"word {i}, " for i in range(200)]
+        for word in words:
+            await context.send(word)
+        await context.end()
+        async with asyncio.timeout(DEADLINE_S):
+            assert [packet async for packet in context]
+        spoken = "".join(request.text for request in engine.requests).replace(" ", "")
+        assert spoken == ("Begin." + "".join(words)).replace(" ", "")
+
+
 async def test_when_the_session_is_gone_it_says_so() -> None:
     async with gateway(FakeEngine(SLOW)) as served, connect(served.url, resume=True) as client:
         context = client.context(lead_ms=0)
@@ -136,19 +293,13 @@ async def test_without_resume_a_loss_is_an_error() -> None:
 
 
 async def test_it_gives_up_when_the_window_has_closed_and_close_does_not_wait() -> None:
-    hello = (
-        '{"type":"hello","protocol":"voice-gateway.v1","session":"s","voices":["default"],'
-        '"limits":{"resume_window_ms":%d},"engine":{"checkpoint":"c","sample_rate_hz":8000,'
-        '"frame_samples":160},"resume_token":"t"}'
-    )
-
     async def once(window_ms: int, opened: asyncio.Event) -> str:
         async def handler(ws: ServerConnection) -> None:
             if opened.is_set():
                 ws.transport.abort()  # the network is not back yet
                 return
             opened.set()
-            await ws.send(hello % window_ms)
+            await ws.send(HELLO % (window_ms, 0))
             with contextlib.suppress(ConnectionError):
                 await ws.wait_closed()
 
