@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -19,6 +20,8 @@ from weakref import WeakValueDictionary
 from clients.python.context import Context
 from clients.python.errors import GatewayClosedError
 from clients.python.link import Link
+from clients.python.pieces import Pieces
+from clients.python.window import TextWindow
 from clients.python.wire import (
     STREAM_PATH,
     AudioPacket,
@@ -70,6 +73,10 @@ class Client:
 
     def __init__(self, link: Link, hello: Hello) -> None:
         self.hello = hello
+        self.window = TextWindow(
+            hello.limits.get("max_buffered_chars", math.inf),
+            hello.limits.get("max_message_bytes", math.inf),
+        )
         self._link = link
         self._contexts: dict[str, Context] = {}
         # As long as somebody holds them, because they can still be asked what was heard.
@@ -105,6 +112,10 @@ class Client:
         if self._closed is not None:
             context.fail(self._closed)
         return context
+
+    def speak(self, pieces: Pieces, **settings: Any) -> Context:
+        """Say what comes out of `pieces`, while it comes: see `Context.speak`."""
+        return self.context(**settings).speak(pieces)
 
     async def interrupt(self, played_ms: float | None = None) -> list[Interrupted]:
         """Barge in on everything, and wait for the answers of what was not over.

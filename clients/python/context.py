@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Protocol
 
-from clients.python.errors import SpeechError
+from clients.python.errors import GatewayClosedError, SpeechError
+from clients.python.pieces import Pieces, pieces_of
+from clients.python.window import TextWindow
 from clients.python.wire import (
     AudioPacket,
     Done,
     Event,
     Failed,
     Interrupted,
+    SegmentStarted,
     Started,
 )
 
@@ -25,6 +29,11 @@ UNKNOWN_CODE = "unknown_context"
 
 class Session(Protocol):
     """What a context needs of the client that made it."""
+
+    @property
+    def window(self) -> TextWindow:
+        """How much text may be sent."""
+        ...
 
     async def send_command(self, kind: str, **fields: Any) -> None:
         """Send one message. Raises GatewayClosedError."""
@@ -70,8 +79,14 @@ class Context:
         self._arrived = asyncio.Event()
         self._error: Exception | None = None
         self._lost: Exception | None = None
+        self._ended = False  # we have said that no more text comes
         self._over = False
         self._deaf = False  # interrupted by us: what sound still comes is stale
+        self._sent_chars = 0
+        self._worded_chars = 0  # of them, up to the last letter or figure
+        self._settled_chars = 0  # of them, those that have begun to sound
+        self._feeding: asyncio.Task[None] | None = None
+        self._feed_error: Exception | None = None
         self._asking: asyncio.Task[None] | None = None
         self._answered = asyncio.Event()
 
@@ -93,11 +108,25 @@ class Context:
     async def send(self, text: str) -> None:
         """Add text: any size, cut anywhere. What comes after an interrupt is dropped.
 
-        Raises SpeechError when the context has failed or is done, GatewayClosedError.
+        Waits while the gateway has enough that is not spoken yet. Raises SpeechError when the
+        context has failed or is done, GatewayClosedError.
         """
-        if self._takes_text() and text:
+        for start in range(0, len(text), self._session.window.piece_chars):
+            piece = text[start : start + self._session.window.piece_chars]
+            if not await self._has_room(piece):
+                return
             await self._send_settings()
-            await self._send("text", text=text)
+            await self._send("text", text=piece)
+
+    def speak(self, pieces: Pieces) -> Context:
+        """Send what an LLM says as it comes, then end; returns at once, to iterate meanwhile.
+
+        `pieces`: a string, or any async or plain iterator of strings. It is stopped and closed when
+        the context is interrupted or fails. When it raises, what came before is spoken, and then
+        iterating raises the same.
+        """
+        self._feeding = self._session.spawn(self._feed(pieces))
+        return self
 
     async def flush(self, flush_id: int | str | None = None) -> None:
         """Speak what is buffered; a `Flushed` event follows when it was sent."""
@@ -109,6 +138,7 @@ class Context:
         """No more text. A context that had none is done, with no sound. Repeats are harmless."""
         if self._over or self._deaf:
             return
+        self._ended = True
         if not self.opened and not self._settings:
             self.take_event(Done(self.id, audio_ms=0.0, frames=0, segments=0))
             return
@@ -165,6 +195,8 @@ class Context:
             await self._arrived.wait()
         if self._error is not None:
             raise self._error
+        if self._feed_error is not None:
+            raise self._feed_error
 
     # Called by the client's reader.
 
@@ -187,8 +219,14 @@ class Context:
         match event:
             case Started():
                 self.started = event
+            case SegmentStarted():
+                self._settle(event.end)
             case Done():
                 self.done = event
+                if not self._ended:
+                    self._feed_error = SpeechError(
+                        "context_state", "the gateway ended it: no text came for too long"
+                    )
                 self._finish(None)
             case Interrupted():
                 self.interrupted = event
@@ -207,6 +245,7 @@ class Context:
     def drop_pending_audio(self) -> None:
         """Forget packets that wait here, and those that still arrive."""
         self._deaf = True
+        self._stop_feeding()
         waiting = [item for item in self._queue if isinstance(item, AudioPacket)]
         self._session.buffered(-sum(len(packet.payload) for packet in waiting))
         events = [item for item in self._queue if not isinstance(item, AudioPacket)]
@@ -228,6 +267,8 @@ class Context:
         self._error = error
         self._over = True
         self._arrived.set()
+        self._session.window.leave(self.id)
+        self._stop_feeding()
         self._session.forget(self)
 
     def _interrupt_unsaid(self) -> None:
@@ -241,6 +282,46 @@ class Context:
         await self._answered.wait()
         if self.interrupted is None and self._lost is not None:
             raise self._lost
+
+    async def _has_room(self, piece: str) -> bool:
+        """Wait until a piece of text may be sent; False: it is not wanted any more."""
+        window = self._session.window
+        while self._takes_text():
+            if window.has_room(self.id, len(piece)):
+                window.take(self.id, len(piece))
+                if any(map(str.isalnum, piece)):
+                    self._worded_chars = self._sent_chars + len(piece)
+                self._sent_chars += len(piece)
+                return True
+            if self._settled_chars >= self._worded_chars and self._sent_chars:
+                raise SpeechError("limit_exceeded", "expected words in so much text, got none")
+            await window.moved()
+        return False
+
+    def _settle(self, chars: int) -> None:
+        """The text up to here does not wait in the gateway any more."""
+        settled = max(min(chars, self._sent_chars), self._settled_chars)
+        self._session.window.give_back(self.id, settled - self._settled_chars)
+        self._settled_chars = settled
+
+    async def _feed(self, pieces: Pieces) -> None:
+        source = pieces_of(pieces)
+        try:
+            async with contextlib.aclosing(source):
+                async for piece in source:
+                    await self.send(piece)
+                    if self._over or self._deaf:
+                        return
+        except Exception as error:
+            if error is not self._error:
+                self._feed_error = error
+        with contextlib.suppress(GatewayClosedError, SpeechError):  # then that is the context's end
+            await self.end()
+
+    def _stop_feeding(self) -> None:
+        self._session.window.wake()
+        if self._feeding is not None and self._feeding is not asyncio.current_task():
+            self._feeding.cancel()
 
     def _takes_text(self) -> bool:
         if self._deaf:
@@ -260,5 +341,7 @@ class Context:
             await self.configure()
 
     async def _send(self, kind: str, **fields: Any) -> None:
-        self.opened = True
+        if not self.opened:
+            self.opened = True
+            self._session.window.take(self.id, 0)
         await self._session.send_command(kind, context=self.id, **fields)

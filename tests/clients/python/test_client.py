@@ -162,7 +162,7 @@ async def test_interrupt_is_answered_however_many_came_after(newer: int) -> None
 
 
 async def test_an_id_of_a_later_utterance_is_not_interrupted_by_the_earlier_one() -> None:
-    engine = FakeEngine(SLOW)
+    engine = FakeEngine()
     async with gateway(engine) as served, connect(served.url) as client:
         first = client.context("a", lead_ms=0)
         await first.send("Hi.")
