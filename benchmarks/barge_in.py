@@ -38,7 +38,7 @@ from benchmarks.barge_in_client import Spoken, listen, listen_for, say_to
 from benchmarks.checkpoints import TINY
 from benchmarks.extra import need
 from benchmarks.report import Spread, finish, say
-from clients.wire import OPUS_RATE_HZ
+from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
 from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.judging.evaluate import all_sentences

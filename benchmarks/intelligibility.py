@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.extra import need
 from benchmarks.listener import Heard, hear
 from benchmarks.report import finish, say
-from clients.wire import OPUS_RATE_HZ
+from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
 from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.corpus.wav import write_wav

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clients.python import connect
-from clients.wire import OPUS_RATE_HZ, AudioPacket, Word, Words
+from clients.python.wire import OPUS_RATE_HZ, AudioPacket, Word, Words
 from gateway.audio import OpusDecoder
 
 

@@ -6,7 +6,6 @@ there is a second core. Later starts find the mark, and begin no process.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import os
@@ -25,15 +24,26 @@ _MODULES = (
 
 
 def compile_ahead() -> subprocess.Popen[bytes] | None:
-    """Begin to compile in another process, unless that was done on an earlier start."""
+    """Begin to compile in another process, unless that was done on an earlier start.
+
+    Nor where nothing can be kept: then it would only be done twice.
+    """
     mark = _mark()
-    if mark is None or mark.exists():
+    if mark is None or mark.exists() or not _can_be_written(mark.parent):
         return None
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", "engine.compile_kernels"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )
+
+
+def _can_be_written(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def _mark() -> Path | None:
@@ -50,9 +60,8 @@ def main() -> None:
         importlib.import_module(name)
     mark = _mark()
     if mark is not None:
-        with contextlib.suppress(OSError):  # a folder that is not ours to write: nothing was kept
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()
 
 
 if __name__ == "__main__":

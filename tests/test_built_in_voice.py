@@ -16,8 +16,8 @@ import soxr
 from numpy.typing import NDArray
 
 from benchmarks.listener import Heard, hear
-from clients.context import SpeechError
-from clients.wire import OPUS_RATE_HZ
+from clients.python.context import SpeechError
+from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
 from engine.worker_config import EngineConfig
 from engine.workshop.train.judging.evaluate import all_sentences

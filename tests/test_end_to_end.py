@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 from websockets.asyncio.client import connect as open_websocket
 
-from clients.audio import duration_samples
-from clients.cli import say
+from clients.cli.say import say
 from clients.python import connect
-from clients.wire import SegmentStarted
+from clients.python.files import duration_samples
+from clients.python.wire import SegmentStarted
 from engine import api
 from engine.link.client import WorkerEngine
 from gateway.config import Config

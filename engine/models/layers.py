@@ -92,11 +92,16 @@ class Attention(nn.Module):
         qkv = self.wqkv(x).unflatten(-1, (-1, self.head_dim))
         qk, v = qkv.split((self.heads + self.kv_heads, self.kv_heads), dim=-2)
         if self.qk_norm is not None:
-            # unlike the block's norms, rounded once, behind the weight (specification, slow AR)
-            normed = F.rms_norm(qk.float(), (self.head_dim,), None, self.eps)
-            qk = (normed * self.qk_norm.float()).to(qk.dtype)
+            qk = self._normed(qk, self.qk_norm)
         q, k = rotate(qk, turn).split((self.heads, self.kv_heads), dim=-2)
         return q, k, v
+
+    def _normed(self, qk: Tensor, weight: Tensor) -> Tensor:
+        """Unlike the block's norms, rounded once, behind the weight (specification, slow AR)."""
+        if qk.dtype == torch.float32:
+            return F.rms_norm(qk, (self.head_dim,), None, self.eps) * weight
+        normed = F.rms_norm(qk.float(), (self.head_dim,), None, self.eps)
+        return (normed * weight.float()).to(qk.dtype)
 
 
 class FeedForward(nn.Module):

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients import cli as client
-from clients.playback import NoPlayerError
+from clients.cli import say as client
 from clients.python import GatewayClosedError, SpeechError
+from clients.python.player import NoPlayerError
 from gateway.cli import display
 from gateway.cli.runtime import gateway_of
 from gateway.config import Config

@@ -26,13 +26,11 @@ class VoiceNames:
     def find(self, name: str) -> str | None:
         """The voice of that name or alias, compared without case and outer blanks."""
         wanted = plain_name(name)
-        for candidate in self.known:
-            if plain_name(candidate) == wanted:
-                return candidate
-        for alias, voice in self.aliases.items():
-            if plain_name(alias) == wanted:
-                return self.find(voice) if plain_name(voice) != wanted else None
-        return None
+        ours = {plain_name(voice): voice for voice in self.known}
+        if wanted in ours:
+            return ours[wanted]
+        meant = {plain_name(alias): voice for alias, voice in self.aliases.items()}.get(wanted, "")
+        return ours.get(plain_name(meant))
 
     def resolve(self, name: str) -> str:
         """The voice that speaks when a client asks for `name`; the name itself without voices."""

@@ -32,6 +32,11 @@ BURST_PACKETS = 16  # in a row; then others have their turn
 GROUP_SHARE = 1 / 8  # of the lead: 180 ms of 1.5 s
 
 
+def group_packets(settings: ContextSettings) -> int:
+    """Packets that leave together; 1 when there is too little lead for more."""
+    return max(int(settings.lead_ms * GROUP_SHARE / settings.format.frame_ms), 1)
+
+
 class Sink(Protocol):
     """Takes events that leave together, in order."""
 
@@ -141,7 +146,7 @@ class Egress:
         return sent
 
     def _left_of_group(self, settings: ContextSettings) -> int:
-        group = max(int(settings.lead_ms * GROUP_SHARE / settings.format.frame_ms), 1)
+        group = group_packets(settings)
         return group - self.sequence % group
 
     @property

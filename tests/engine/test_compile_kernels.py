@@ -27,6 +27,14 @@ def test_without_a_cache_nothing_is_compiled_ahead(monkeypatch: pytest.MonkeyPat
     assert compile_kernels.compile_ahead() is None
 
 
+def test_where_nothing_can_be_kept_nothing_is_compiled_ahead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "numba"))
+    assert compile_kernels.compile_ahead() is None
+
+
 @pytest.mark.slow
 def test_what_one_process_compiled_the_next_one_finds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clients import wire
+from clients.python import wire
 from gateway import types
 from gateway.dialects import native
 

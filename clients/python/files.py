@@ -1,4 +1,4 @@
-"""Packets to files and to samples, with PyAV. Durations are exact to the sample.
+"""Packets to files, with PyAV. Durations are exact to the sample.
 
 An Opus decoder puts out `pre_skip` samples before the sound, and the last packet is padded to
 its full length; a file must say both, or it plays too long.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import struct
 import wave
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
 import av
 
-from clients.wire import OPUS_RATE_HZ
+from clients.python.opus import opus_head
+from clients.python.wire import OPUS_RATE_HZ
 
 _PCM_BYTES = 2
 
@@ -46,7 +46,7 @@ class OggOpusFile:
         codec.open()
         # The muxer adds the padding of the encoder it knows; opening that one told us how much.
         self._muxer_padding = _pre_skip(codec.extradata or b"")
-        codec.extradata = _opus_head(pre_skip_samples, channels)
+        codec.extradata = opus_head(pre_skip_samples, channels)
         self._container.start_encoding()
         self._pre_skip = pre_skip_samples
         self._position = 0
@@ -97,28 +97,6 @@ class WavFile:
         self._file.close()
 
 
-class OpusDecoder:
-    """Raw packets of one context to 16-bit mono PCM at 48 kHz, pre-skip dropped."""
-
-    def __init__(self, pre_skip_samples: int) -> None:
-        self._codec = av.CodecContext.create("libopus", "r")
-        self._codec.extradata = _opus_head(0, 1)  # the pre-skip is dropped here, not there
-        self._resampler = av.AudioResampler(format="s16", layout="mono", rate=OPUS_RATE_HZ)
-        self._to_skip_bytes = pre_skip_samples * _PCM_BYTES
-
-    def decode(self, payload: bytes) -> bytes:
-        """Decode one packet. Raises av.FFmpegError if it is not Opus."""
-        pcm = b"".join(self._pcm(av.Packet(payload)))
-        skip = min(self._to_skip_bytes, len(pcm))
-        self._to_skip_bytes -= skip
-        return pcm[skip:]
-
-    def _pcm(self, packet: av.Packet) -> Iterator[bytes]:
-        for decoded in self._codec.decode(packet):
-            for frame in self._resampler.resample(decoded):
-                yield bytes(frame.planes[0])[: frame.samples * _PCM_BYTES]
-
-
 def duration_samples(path: Path) -> tuple[int, int]:
     """Decode a whole file: (samples, sample rate in Hz)."""
     with av.open(str(path)) as container:
@@ -127,10 +105,5 @@ def duration_samples(path: Path) -> tuple[int, int]:
         return samples, stream.codec_context.sample_rate
 
 
-def _opus_head(pre_skip_samples: int, channels: int) -> bytes:
-    # RFC 7845, 5.1: version 1, channels, pre-skip, input rate (informative), gain 0, mapping 0
-    return b"OpusHead" + struct.pack("<BBHIhB", 1, channels, pre_skip_samples, OPUS_RATE_HZ, 0, 0)
-
-
-def _pre_skip(opus_head: bytes) -> int:
-    return int(struct.unpack_from("<H", opus_head, 10)[0]) if len(opus_head) >= 12 else 0
+def _pre_skip(head: bytes) -> int:
+    return int(struct.unpack_from("<H", head, 10)[0]) if len(head) >= 12 else 0

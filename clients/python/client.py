@@ -1,12 +1,4 @@
-"""An asyncio client for voice-gateway's own protocol.
-
-    async with connect("ws://127.0.0.1:8080") as client:
-        speech = client.context(voice="default")
-        await speech.send("Hello ")
-        await speech.send("there.")
-        await speech.end()
-        async for packet in speech:      # AudioPacket: raw Opus unless another format was asked for
-            play(packet.payload)
+"""One session with a gateway: many contexts over one connection.
 
 One task reads the socket and hands every message to its context; whoever iterates takes it from
 there. What belongs to an interrupted generation is dropped before it can be seen. A consumer that
@@ -19,29 +11,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+import math
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakValueDictionary
 
-from clients.context import Context, SpeechError
-from clients.link import GatewayClosedError, Link
-from clients.wire import (
+from clients.python.context import Context
+from clients.python.errors import GatewayClosedError
+from clients.python.link import Link
+from clients.python.pieces import Pieces
+from clients.python.window import TextWindow
+from clients.python.wire import (
     STREAM_PATH,
     AudioPacket,
     Event,
     Failed,
     Hello,
+    Interrupted,
     Started,
     decode_audio,
     decode_event,
     encode_command,
 )
 
-__all__ = ["Client", "Context", "GatewayClosedError", "SpeechError", "connect", "stream_url"]
-
 MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-KEPT_OVER = 32
 
 
 def stream_url(url: str) -> str:
@@ -79,9 +73,14 @@ class Client:
 
     def __init__(self, link: Link, hello: Hello) -> None:
         self.hello = hello
+        self.window = TextWindow(
+            hello.limits.get("max_buffered_chars", math.inf),
+            hello.limits.get("max_message_bytes", math.inf),
+        )
         self._link = link
         self._contexts: dict[str, Context] = {}
-        self._over: OrderedDict[str, Context] = OrderedDict()
+        # As long as somebody holds them, because they can still be asked what was heard.
+        self._over: WeakValueDictionary[str, Context] = WeakValueDictionary()
         self._by_number: dict[int, Context] = {}
         self._ids = itertools.count(1)
         self._buffered_bytes = 0
@@ -114,14 +113,27 @@ class Client:
             context.fail(self._closed)
         return context
 
-    async def interrupt(self) -> None:
-        """Barge in on everything; each context ends with its own `interrupted`."""
-        for context in self._contexts.values():
+    def speak(self, pieces: Pieces, **settings: Any) -> Context:
+        """Say what comes out of `pieces`, while it comes: see `Context.speak`."""
+        return self.context(**settings).speak(pieces)
+
+    async def interrupt(self, played_ms: float | None = None) -> list[Interrupted]:
+        """Barge in on everything, and wait for the answers of what was not over.
+
+        `played_ms` is about the one that is being heard. A context whose text has not begun is left
+        alone: the gateway has never heard of it. Raises GatewayClosedError.
+        """
+        stopped = [context for context in self._contexts.values() if context.opened]
+        for context in (*stopped, *self._over.values()):
             context.drop_pending_audio()
-        await self.send_command("interrupt")
+        await self.send_command("interrupt", played_ms=played_ms)
+        answers = [await context.interrupt() for context in stopped]
+        return [answer for answer in answers if answer is not None]
 
     async def send_command(self, kind: str, **fields: Any) -> None:
         """Send one message of the protocol. Raises GatewayClosedError."""
+        if self._closed is not None:
+            raise self._closed
         await self._link.send(encode_command(kind, **fields))
 
     async def aclose(self) -> None:
@@ -138,19 +150,32 @@ class Client:
         else:
             self._room.clear()
 
+    def owns(self, context: Context) -> bool:
+        """Whether the context's id still means this utterance, and not a later one."""
+        return (self._contexts.get(context.id) or self._over.get(context.id)) is context
+
     def forget(self, context: Context) -> None:
-        """A context is over: its late audio is dropped, its last events are not, for a while."""
-        self._over[context.id] = self._contexts.pop(context.id, context)
-        while len(self._over) > KEPT_OVER:
-            self._over.popitem(last=False)
+        """A context is over: its late audio is dropped, its last events are not."""
+        self._contexts.pop(context.id, None)
+        self._over[context.id] = context
         if context.number is not None:
             self._by_number.pop(context.number, None)
 
     def stop_soon(self, context: Context) -> None:
         """Interrupt a context that nobody will listen to, without waiting for the answer."""
-        task = asyncio.create_task(self._send_quietly("interrupt", context=context.id))
+        self.spawn(self._send_quietly("interrupt", context=context.id))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something beside whoever calls; whoever wants its error awaits it."""
+        task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._reap)
+        return task
+
+    def _reap(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # seen, even where nobody waits any more
 
     async def _send_quietly(self, kind: str, **fields: Any) -> None:
         with contextlib.suppress(GatewayClosedError):
@@ -167,6 +192,7 @@ class Client:
                 await self._room.wait()
         except Exception as error:  # whoever waits must wake, with the cause
             self._end(error)
+            await self._link.close()
 
     def _take_audio(self, packet: AudioPacket) -> None:
         context = self._by_number.get(packet.number)

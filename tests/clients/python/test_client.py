@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from clients.context import Context
 from clients.python import Client, GatewayClosedError, SpeechError, connect, stream_url
-from clients.wire import AudioPacket, Configured, Done, SegmentStarted, Started
+from clients.python.context import Context
+from clients.python.wire import AudioPacket, Configured, Done, Flushed, SegmentStarted, Started
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from tests.gateway.shell import DEADLINE_S, SLOW, gateway, until
 
@@ -89,8 +89,17 @@ async def test_interrupt_of_what_is_done_but_still_heard() -> None:
 
 
 async def test_interrupt_of_what_the_gateway_never_saw() -> None:
-    async with gateway() as served, connect(served.url) as client:
-        assert await client.context().interrupt() is None
+    """An agent is interrupted before its first token: nothing was heard, nor will be."""
+    engine = FakeEngine()
+    async with gateway(engine) as served, connect(served.url) as client:
+        context = client.context(voice="default")
+        answer = await context.interrupt()
+        assert answer is not None and (answer.heard_text, answer.unspoken_text) == ("", "")
+        await context.send("Too late. ")
+        await context.end()
+        assert [item async for item in context.events()] == [answer]
+        await speak(client, "Next.")
+    assert [request.text for request in engine.requests] == ["Next."]
 
 
 async def test_interrupting_everything() -> None:
@@ -105,6 +114,137 @@ async def test_interrupting_everything() -> None:
             for context in contexts:
                 assert [packet async for packet in context] == []
                 assert context.interrupted is not None
+
+
+async def test_interrupting_everything_leaves_alone_what_has_not_begun() -> None:
+    """A context that waits for its LLM is not in the gateway: nothing would ever answer for it."""
+    engine = FakeEngine(SLOW)
+    async with gateway(engine) as served, connect(served.url) as client:
+        waiting = [client.context(lead_ms=0), client.context("mine", lead_ms=0), client.context()]
+        begun = [client.context(), client.context()]
+        for context in begun:
+            await context.send(LONG)
+        configured = client.context()
+        await configured.configure(voice="default")
+        answers = await client.interrupt()
+        assert [answer.context for answer in answers] == [c.id for c in (*begun, configured)]
+        assert [a.heard_text + a.unspoken_text for a in answers] == [LONG, LONG, ""]
+        for context in waiting:
+            await context.send("Hello there.")
+            await context.end()
+        async with asyncio.timeout(DEADLINE_S):
+            for context in waiting:
+                assert [packet async for packet in context]
+                assert context.done is not None and context.interrupted is None
+
+
+async def test_interrupting_everything_drops_what_is_done_and_not_yet_taken() -> None:
+    async with gateway() as served, connect(served.url) as client:
+        context = client.context(lead_ms=0)
+        await context.send("Hello there.")
+        await context.end()
+        await until(lambda: context.done is not None)
+        await client.interrupt()
+        assert [packet async for packet in context] == []
+        assert client._buffered_bytes == 0
+
+
+@pytest.mark.parametrize("newer", [1, 7, 33, 70])
+async def test_interrupt_is_answered_however_many_came_after(newer: int) -> None:
+    async with gateway() as served, connect(served.url) as client:
+        _, context = await speak(client, "Hello there.", lead_ms=0)
+        for i in range(newer):
+            await speak(client, f"Number {i}.", lead_ms=0)
+        async with asyncio.timeout(DEADLINE_S):
+            answer = await context.interrupt()
+            assert answer is not None and answer.context == context.id
+            assert await context.interrupt() is answer
+
+
+async def test_an_id_of_a_later_utterance_is_not_interrupted_by_the_earlier_one() -> None:
+    engine = FakeEngine()
+    async with gateway(engine) as served, connect(served.url) as client:
+        first = client.context("a", lead_ms=0)
+        await first.send("Hi.")
+        await first.end()
+        async with asyncio.timeout(DEADLINE_S):
+            assert [packet async for packet in first]
+            later = client.context("a", lead_ms=0)
+            await later.configure()
+            await later.send(LONG)
+            assert await first.interrupt() is None
+            await later.end()
+            assert [packet async for packet in later]
+        assert later.done is not None and later.interrupted is None
+
+
+@pytest.mark.parametrize("cancelled", [0, 1, 2])
+async def test_who_stops_waiting_for_an_answer_takes_it_from_nobody_else(cancelled: int) -> None:
+    engine = FakeEngine(SLOW)
+    async with gateway(engine) as served, connect(served.url) as client:
+        context = client.context(lead_ms=0)
+        await context.send(LONG)
+        await until(lambda: context.started is not None)
+        waiters = [asyncio.create_task(context.interrupt()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiters[cancelled].cancel()
+        async with asyncio.timeout(DEADLINE_S):
+            results = await asyncio.gather(*waiters, return_exceptions=True)
+        assert isinstance(results.pop(cancelled), asyncio.CancelledError)
+        assert context.interrupted is not None
+        assert results == [context.interrupted] * 2
+
+
+@pytest.mark.parametrize("spoken", ["done", "speaking"])
+async def test_interrupting_over_a_dead_line_raises_every_time(spoken: str) -> None:
+    async with gateway(FakeEngine(SLOW)) as served, connect(served.url) as client:
+        context = client.context(lead_ms=0)
+        await context.send("Hello there. ")
+        if spoken == "done":
+            await context.end()
+        await until(lambda: context.over if spoken == "done" else context.started is not None)
+        client._link._socket.transport.abort()  # type: ignore[union-attr]
+        async with asyncio.timeout(DEADLINE_S):
+            for _ in range(3):
+                with pytest.raises(GatewayClosedError):
+                    await context.interrupt()
+            with pytest.raises(GatewayClosedError):
+                await client.interrupt()
+
+
+@pytest.mark.parametrize("settings", [{}, {"voice": "default"}])
+@pytest.mark.parametrize("texts", [(), ("",), (" ",), ("...",), (" ", "", "\n")])
+async def test_the_end_of_what_has_no_words_is_a_done_without_sound(
+    settings: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    async with gateway() as served, connect(served.url) as client:
+        context = client.context(**settings)
+        for text in texts:
+            await context.send(text)
+        await context.end()
+        await context.end()
+        async with asyncio.timeout(DEADLINE_S):
+            assert [packet async for packet in context] == []
+        assert context.done is not None and context.done.audio_ms == 0.0
+        with pytest.raises(SpeechError, match="it is done"):
+            await context.send("more")
+        await speak(client, "Fine.")
+
+
+async def test_what_comes_before_the_first_text_is_kept_for_it() -> None:
+    engine = FakeEngine(SLOW)
+    async with gateway(engine) as served, connect(served.url) as client:
+        context = client.context(lead_ms=0)
+        await context.report_playback(0)
+        await context.flush(1)
+        await context.duck(0.0)
+        await context.send("Hello there. ")
+        await until(lambda: bool(engine.requests))
+        await context.resume()
+        await context.end()
+        async with asyncio.timeout(DEADLINE_S):
+            kinds = [type(item) async for item in context.events()]
+        assert AudioPacket in kinds and Flushed in kinds and kinds[-1] is Done
 
 
 async def test_stale_packets_are_dropped() -> None:
@@ -203,7 +343,7 @@ async def test_a_gateway_that_speaks_something_else() -> None:
 
 
 async def test_a_slow_consumer_pauses_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clients.python.MAX_BUFFERED_BYTES", 10_000)
+    monkeypatch.setattr("clients.python.client.MAX_BUFFERED_BYTES", 10_000)
     engine = FakeEngine(FakeEngineConfig(frames_per_chunk=10))
     async with gateway(engine) as served, connect(served.url) as client:
         pcm = {"codec": "pcm_s16le", "sample_rate_hz": 48_000}

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from clients import cli, playback
-from clients.audio import duration_samples
+from clients.cli import say as cli
 from clients.python import SpeechError
+from clients.python import player as playback
+from clients.python.files import duration_samples
 from engine.fake import Failure, FakeEngine
 from tests.gateway.shell import gateway
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TEXT = "Hello there my friend."
 
 
@@ -114,7 +115,7 @@ def test_clients_need_neither_gateway_nor_engine() -> None:
     """In a fresh interpreter, where importing either fails."""
     code = (
         "import sys; sys.modules['gateway'] = sys.modules['engine'] = None; "
-        "import clients.python, clients.cli, clients.audio; "
+        "import clients.python, clients.cli.say; "
         "assert not {'torch', 'sglang', 'starlette', 'uvicorn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

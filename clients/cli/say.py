@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clients.audio import OggOpusFile, OpusDecoder, SpeechFile, WavFile
-from clients.playback import Player
 from clients.python import Context, connect
-from clients.wire import OPUS_RATE_HZ, AudioPacket, Done, Started
+from clients.python.files import OggOpusFile, SpeechFile, WavFile
+from clients.python.opus import OpusDecoder, opus_packet_samples
+from clients.python.player import Player
+from clients.python.wire import OPUS_RATE_HZ, AudioPacket, Done, Started
 
 OPUS_SUFFIXES = (".ogg", ".opus")
 WAV_SUFFIXES = (".wav",)
@@ -195,18 +196,3 @@ def _only(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def opus_packet_samples(payload: bytes) -> int:
-    """Duration of one Opus packet at 48 kHz, from its first bytes (RFC 6716, 3.1 and 3.2)."""
-    if not payload:
-        return 0
-    config, code = payload[0] >> 3, payload[0] & 3
-    if config < 12:
-        frame = (480, 960, 1920, 2880)[config & 3]
-    elif config < 16:
-        frame = (480, 960)[config & 1]
-    else:
-        frame = (120, 240, 480, 960)[config & 3]
-    frames = (1, 2, 2, payload[1] & 63 if len(payload) > 1 else 0)[code]
-    return frame * frames

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -16,22 +17,16 @@ from websockets.asyncio.client import connect as open_websocket
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.typing import Subprotocol
 
-from clients.context import SpeechError
-from clients.wire import SUBPROTOCOL, Failed, Hello, decode_event
+from clients.python.errors import GatewayClosedError, SpeechError
+from clients.python.retries import MAX_FRUITLESS, Retries
+from clients.python.wire import SUBPROTOCOL, Failed, Hello, decode_event
 
 MAX_KEPT_CHARS = 1024 * 1024  # of what was sent, in case it must be sent again
-FIRST_RETRY_S, LONGEST_RETRY_S = 0.05, 2.0
 PING_S = 5.0  # a dead connection must be noticed well within the gateway's window
-_FINAL_CODES = frozenset({1000, 4401, 4409, 4410})  # coming back would change nothing
+# Coming back would change nothing: we said goodbye, what we sent was wrong and would be sent again,
+# or the session is not ours any more.
+FINAL_CODES = frozenset({1000, 1002, 1003, 1007, 1008, 1009, 1010, 4401, 4409, 4410})
 _TRANSIENT_ERRORS = frozenset({"overloaded"})
-
-
-class GatewayClosedError(ConnectionError):
-    """The socket is gone. `code`: the WebSocket close code, None if there was none."""
-
-    def __init__(self, message: str, code: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Link:
@@ -50,8 +45,13 @@ class Link:
         self._sent: deque[str] = deque()  # the newest of our messages
         self._sent_count = 0
         self._kept_chars = 0
+        self._unsent_chars = 0  # of them, those that wait for a connection
+        self._max_message_bytes = math.inf
         self._sending = asyncio.Lock()
+        self._writable = asyncio.Event()  # cleared when too much waits for a connection
+        self._writable.set()
         self._closing = asyncio.Event()
+        self._retries = Retries(asyncio.get_running_loop().time())
 
     async def open(self) -> Hello:
         """Begin a session. Raises OSError, SpeechError, GatewayClosedError."""
@@ -59,21 +59,39 @@ class Link:
         self._socket, hello = await self._connect(query)
         self._token = hello.resume_token
         self._window_s = hello.limits.get("resume_window_ms", 0.0) / 1000.0
+        self._max_message_bytes = hello.limits.get("max_message_bytes", math.inf)
         return hello
 
     async def send(self, message: str) -> None:
-        """Send; after a loss that can be mended, later. Raises GatewayClosedError."""
-        async with self._sending:
-            self._keep(message)
-            if self._socket is None:
-                if self._token is None or self._closing.is_set():
-                    raise GatewayClosedError("the connection was closed")
+        """Send; after a loss that can be mended, later.
+
+        Raises GatewayClosedError, and SpeechError (`message_too_large`) for what the gateway would
+        hang up at.
+        """
+        if len(message) * 4 > self._max_message_bytes:
+            self._check_size(len(message.encode()))
+        while True:
+            await self._writable.wait()
+            async with self._sending:
+                if not self._writable.is_set():
+                    continue
+                await self._send_now(message)
                 return
-            try:
-                await self._socket.send(message)
-            except ConnectionClosed as error:
-                if not self._can_resume(error):
-                    raise closed_error(error) from error
+
+    async def _send_now(self, message: str) -> None:
+        if self._socket is None and (self._token is None or self._closing.is_set()):
+            raise GatewayClosedError("the connection was closed")
+        self._keep(message)
+        if self._socket is None:
+            self._unsent_chars += len(message)
+            if self._unsent_chars > MAX_KEPT_CHARS // 2:
+                self._writable.clear()
+            return
+        try:
+            await self._socket.send(message)
+        except ConnectionClosed as error:
+            if not self._can_resume(error):
+                raise closed_error(error) from error
 
     async def receive(self) -> str | bytes:
         """The next message. Raises GatewayClosedError when there will be none."""
@@ -93,8 +111,17 @@ class Link:
     async def close(self) -> None:
         """Hang up, for good."""
         self._closing.set()
+        self._writable.set()
         if self._socket is not None:
             await self._socket.close()
+
+    def _check_size(self, size_bytes: int) -> None:
+        if size_bytes > self._max_message_bytes:
+            raise SpeechError(
+                "message_too_large",
+                f"expected a message of at most {self._max_message_bytes:.0f} bytes, got"
+                f" {size_bytes}",
+            )
 
     def _keep(self, message: str) -> None:
         self._sent_count += 1
@@ -109,7 +136,7 @@ class Link:
         code = closed_error(error).code
         if self._token is None or self._closing.is_set():
             return False
-        return code not in _FINAL_CODES
+        return code not in FINAL_CODES
 
     async def _connect(self, query: dict[str, str]) -> tuple[ClientConnection, Hello]:
         parts = urlsplit(self._url)
@@ -133,10 +160,14 @@ class Link:
     async def _reopen(self, loss: GatewayClosedError) -> None:
         """Come back to the session. Raises GatewayClosedError when that is not possible."""
         clock = asyncio.get_running_loop().time
-        until_s, wait_s = clock() + self._window_s, FIRST_RETRY_S
         self._socket = None
+        self._retries.lost(self._window_s, self._received, clock())
         why = ""
-        while not self._closing.is_set() and clock() < until_s:
+        while (wait_s := self._retries.next_wait_s(clock())) is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), wait_s)
+            if self._closing.is_set():
+                break
             try:
                 await self._try_reopen()
                 return
@@ -146,10 +177,8 @@ class Link:
                     break
             except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed):
                 pass  # the network is not back yet, or has gone again
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), wait_s)
-            wait_s = min(2 * wait_s, LONGEST_RETRY_S)
         self._token = None
+        self._writable.set()  # whoever waits to send is told
         raise GatewayClosedError(f"{loss}{why}", loss.code)
 
     async def _try_reopen(self) -> None:
@@ -159,13 +188,28 @@ class Link:
         )
         async with self._sending:
             missing = self._sent_count - hello.received
-            if self._closing.is_set() or not 0 <= missing <= len(self._sent):
+            try:
+                self._check_worth(hello.received, missing)
+                for message in list(self._sent)[len(self._sent) - missing :]:
+                    await socket.send(message)
+            except BaseException:
                 await socket.close()
-                raise SpeechError("resume_expired", "too much was on its way")
-            for message in list(self._sent)[len(self._sent) - missing :]:
-                await socket.send(message)
+                raise
             self._socket = socket
+            self._unsent_chars = 0
+            self._writable.set()
         self.resumed += 1
+
+    def _check_worth(self, acknowledged: int, missing: int) -> None:
+        """Raises SpeechError when going on is not possible, or no use."""
+        now_s = asyncio.get_running_loop().time()
+        if self._closing.is_set() or not 0 <= missing <= len(self._sent):
+            raise SpeechError("resume_expired", "too much was on its way")
+        if not self._retries.reopened(acknowledged, missing, now_s):
+            raise SpeechError(
+                "given_up",
+                f"{MAX_FRUITLESS + 1} connections were lost over message {acknowledged + 1}",
+            )
 
 
 async def _read_hello(socket: ClientConnection) -> Hello:

@@ -1,0 +1,1 @@
+"""What the command line does through a gateway that runs: no terminal in here, only reports."""
