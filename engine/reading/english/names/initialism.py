@@ -15,7 +15,6 @@ _SPELT = frozenset(
 _SHOUTED_WORDS = frozenset(("US", "IT", "WHO", "AM"))
 _WARS = {"WWI": "world war one", "WWII": "world war two"}
 _FAMILY_NAME = re.compile(r"(?:Mc|Mac|O['’]|De|La|Le|Van|Fitz)[A-Z][a-z]+")
-_BRAND = re.compile(r"[ie][A-Z][a-z]+")
 _SANDWICH = re.compile(r"[A-Z][a-z][A-Z]")  # YoY, IoT
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ALTERNATIVES = {
@@ -78,17 +77,17 @@ def _slashed(match: Match) -> Spoken:
 
 
 def _camel(match: Match) -> Spoken:
-    """Capitals inside a word divide it; family names and iPhones stay whole."""
+    """Capitals inside a word divide it: ChatGPT, iPad; family names stay whole."""
     text = match[0]
-    if _FAMILY_NAME.fullmatch(text) or _BRAND.match(text):
+    if _FAMILY_NAME.fullmatch(text):
         return text
     if _SANDWICH.fullmatch(text):
         return _letters(text.upper())
     parts = []
     for found in _HUMP.finditer(text):
         word, at = found[0], match.start() + found.start()
-        spelt = word.isupper() and len(word) < 4
-        parts.append(Part(_letters(word) if spelt else word, at, at + len(word)))
+        spelt = len(word) == 1 or word.isupper() and len(word) < 4
+        parts.append(Part(_letters(word.upper()) if spelt else word, at, at + len(word)))
     return parts
 
 
