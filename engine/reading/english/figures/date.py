@@ -13,7 +13,7 @@ _BY_START = {name[:3].lower(): name for name in MONTHS}
 _DAYS_IN = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SHORT_DAY = "|".join(sorted(SHORT_WEEKDAYS, key=len, reverse=True))
 _YEAR = r"(?P<year>1[0-9]\d\d|20\d\d|21\d\d)"
-_YEAR_BEHIND = rf"(?:,?\s(?:of\s)?{_YEAR}(?![\d%/:]|,\d|\.\d)|\s?(?P<short>'\d\d)\b)?"
+_YEAR_BEHIND = rf"(?:,?\s{_YEAR}(?![\d%/:]|,\d|\.\d)|\s?(?P<short>'\d\d)\b)?"
 _ORDINAL = r"(?:\s?(?:st|nd|rd|th)\b)?"
 _YEAR_CUES = frozenset(
     "in since from until till by before after during year years of early late mid circa spring "
@@ -21,17 +21,20 @@ _YEAR_CUES = frozenset(
     "june july august september october november december jan feb mar apr jun jul aug sep sept "
     "oct nov dec copyright ca the c b d r fl est".split()
 )
+_DUE = frozenset("on by due until since dated before after".split())
+_WHOLES = frozenset("page step chapter part slide question".split())  # page 3/15
+# Words as well as months.
+_WORDS = frozenset("may march mar dec".split())
+_PRONOUNS = frozenset("you i we they he she it who".split())
+_BEFORE_DAY = frozenset("on every next last this until by from since and".split())
+_BEHIND_DAY = re.compile(rf",?\s?(?:at\b|[ap]m\b|morning|night|\d|(?:{MONTH})\b)|/")
 _NOT_PLURAL = frozenset("is was has as this his its us thus yes does plus versus across".split())
 _UNCOUNTED = frozenset("people men women children police cattle".split())
 
 
-def month(text: str) -> str:
+def _month(text: str) -> str:
     """The full name of a month written short or long."""
     return _BY_START[text[:3].lower()]
-
-
-def _said_day(day: int) -> str:
-    return numbers.ordinal(day)
 
 
 def _exists(day: int, month_number: int) -> bool:
@@ -50,7 +53,7 @@ def _iso(match: Match) -> Spoken:
     day, number = int(match["day"]), int(match["month"])
     if not _exists(day, number):
         return None
-    return f"{MONTHS[number - 1]} {_said_day(day)} {numbers.year(int(match['year']))}"
+    return f"{MONTHS[number - 1]} {numbers.ordinal(day)} {numbers.year(int(match['year']))}"
 
 
 def _figures(match: Match) -> Spoken:
@@ -62,7 +65,7 @@ def _figures(match: Match) -> Spoken:
     day, number = (first, second) if day_first else (second, first)
     if not _exists(day, number) or day > _DAYS_IN[number - 1]:
         return None
-    return f"{MONTHS[number - 1]} {_said_day(day)} {_full_year(match['year'])}"
+    return f"{MONTHS[number - 1]} {numbers.ordinal(day)} {_full_year(match['year'])}"
 
 
 def _no_year(match: Match) -> Spoken:
@@ -72,38 +75,29 @@ def _no_year(match: Match) -> Spoken:
         return None
     if (number, day) == (9, 11):
         return "nine eleven"
-    cue = context.before(match) in ("on", "by", "due", "until", "since", "dated", "before", "after")
-    if not cue and (day <= 12 or day in (15, 16, 20, 24, 25, 30) and number in (1, 5, 7, 11)):
+    before = context.before(match)
+    usual = day <= 12 or day in (15, 16, 20, 24, 25, 30) and number in (1, 5, 7, 11)
+    if before not in _DUE and (usual or before in _WHOLES) or context.after(match) == "of":
         return None
-    if not cue and context.before(match) in (
-        "page",
-        "step",
-        "chapter",
-        "part",
-        "slide",
-        "question",
-    ):
-        return None
-    return f"{MONTHS[number - 1]} {_said_day(day)}"
+    return f"{MONTHS[number - 1]} {numbers.ordinal(day)}"
 
 
 def _is_month(match: Match, word: str) -> bool:
     """May and march are words too: as months they need a capital, and not a verb's place."""
-    if word.lower() not in ("may", "march", "mar", "dec", "sun"):
+    if word.lower() not in _WORDS:
         return True
-    return word[0].isupper() and context.before(match) not in (
-        "you", "i", "we", "they", "he", "she", "it", "who",
-    )  # fmt: skip
+    return word[0].isupper() and context.before(match) not in _PRONOUNS
 
 
 def _month_day(match: Match) -> Spoken:
     if not _is_month(match, match["month"]):
         return None
-    parts = [part(match, "month", month(match["month"]))]
-    said = _said_day(int(match["day"]))
-    parts.append(part(match, "day", said))
+    parts = [
+        part(match, "month", _month(match["month"])),
+        part(match, "day", numbers.ordinal(int(match["day"]))),
+    ]
     if match["last"]:
-        parts.append(Part(f"to {_said_day(int(match['last']))}", *match.span("last")))
+        parts.append(part(match, "last", f"to {numbers.ordinal(int(match['last']))}"))
     return parts + _year_part(match)
 
 
@@ -121,18 +115,12 @@ def _day_month(match: Match) -> Spoken:
         return None
     silent = match["of"] or context.before(match) in ("the", "this", "every", "of", "a")
     article = "" if silent and (match["of"] is None or _is_ordinal(match)) else "the "
-    day = f"{article}{_said_day(int(match['day']))} of"
-    start = match.start("day")
-    parts = []
-    if match["low"]:
-        start = match.start("low")
-        low = f"{article}{_said_day(int(match['low']))} to"
-        parts.append(Part(low, start, match.end("low")))
-        day = f"{article}{_said_day(int(match['day']))} of"
-        start = match.start("day")
-    parts.append(Part(day, start, match.end("day")))
-    parts.append(part(match, "month", month(match["month"])))
-    return parts + _year_part(match)
+    parts = [
+        part(match, group, f"{article}{numbers.ordinal(int(match[group]))} {joint}")
+        for group, joint in (("low", "to"), ("day", "of"))
+        if match[group]
+    ]
+    return [*parts, part(match, "month", _month(match["month"])), *_year_part(match)]
 
 
 def _is_ordinal(match: Match) -> bool:
@@ -143,9 +131,9 @@ def _is_ordinal(match: Match) -> bool:
 def _month_year(match: Match) -> Spoken:
     if not _is_month(match, match["month"]):
         return None
-    parts = [part(match, "month", month(match["month"]))]
+    parts = [part(match, "month", _month(match["month"]))]
     if match["other"]:
-        parts.append(part(match, "other", f"to {month(match['other'])}"))
+        parts.append(part(match, "other", f"to {_month(match['other'])}"))
     if match["of"]:
         parts.append(part(match, "of", "of"))
     return parts + _year_part(match)
@@ -153,49 +141,40 @@ def _month_year(match: Match) -> Spoken:
 
 def _months(match: Match) -> Spoken:
     return [
-        part(match, "month", month(match["month"])),
-        Part(f"to {month(match['other'])}", *match.span("other")),
+        part(match, "month", _month(match["month"])),
+        part(match, "other", f"to {_month(match['other'])}"),
     ]
 
 
 def _short_month(match: Match) -> Spoken:
-    """Jan., Sept. alone; a short name that is also a word wants its full stop and a capital."""
-    if not _is_month(match, match["month"]):
-        return None
-    return month(match["month"])
+    """Jan., Sept. alone."""
+    return _month(match["month"]) if _is_month(match, match["month"]) else None
 
 
 def _weekdays(match: Match) -> Spoken:
-    day = SHORT_WEEKDAYS[match["day"]] if match["day"] in SHORT_WEEKDAYS else match["day"]
-    parts = [part(match, "day", day)]
-    if match["other"]:
-        other = SHORT_WEEKDAYS.get(match["other"], match["other"])
-        parts.append(Part(f"to {other}", *match.span("other")))
-    elif match["day"] in ("Sat", "Sun", "Wed", "Mon", "Fri") and not _surely_a_day(match):
-        return None
-    return parts
+    """Mon-Thu, Saturday; Sat and Sun are words as well."""
+    day, other = match["day"], match["other"]
+    first = part(match, "day", SHORT_WEEKDAYS.get(day, day))
+    if other:
+        return [first, part(match, "other", f"to {SHORT_WEEKDAYS.get(other, other)}")]
+    return None if len(day) == 3 and not _surely_a_day(match) else [first]
 
 
 def _surely_a_day(match: Match) -> bool:
-    before = context.before(match)
-    behind = match.string[match.end() : match.end() + 12]
     return (
         match[0].endswith(".")
-        or before in ("on", "every", "next", "last", "this", "until", "by", "from", "since", "and")
-        or re.match(rf",?\s?(?:at\b|[ap]m\b|morning|night|\d|(?:{MONTH})\b)|/", behind) is not None
+        or context.before(match) in _BEFORE_DAY
+        or _BEHIND_DAY.match(match.string, match.end()) is not None
         or context.stands_alone(match)
     )
 
 
 def _decade(match: Match) -> Spoken:
-    text = match["decade"].strip()
-    if text in ("100", "1000", "10000", "100000"):
-        return numbers.plural(numbers.cardinal(int(text)).removeprefix("one "))
-    if len(text) == 2:
-        return numbers.plural(numbers.cardinal(int(text)))
-    if int(text) % 1000 == 0:
-        return numbers.plural(numbers.cardinal(int(text)))
-    return numbers.plural(numbers.year(int(text)))
+    """The 1980s, the 80s, the 2000s; hundreds and thousands of something: 100s."""
+    number = int(match["decade"])
+    if number in (100, 1000):
+        return numbers.plural(numbers.cardinal(number).removeprefix("one "))
+    return numbers.plural(numbers.cardinal(number) if number < 100 else numbers.year(number))
 
 
 def _years(match: Match) -> Spoken:
@@ -226,12 +205,10 @@ def _era(match: Match) -> Spoken:
 
 
 def _after_ad(match: Match) -> Spoken:
-    return [part(match, "era", "A D"), part(match, "number", _any_year(match))]
-
-
-def _any_year(match: Match) -> str:
-    number = match["number"]
-    return numbers.year(int(number)) if len(number) == 4 else numbers.cardinal(int(number))
+    """AD 79."""
+    number = int(match["number"])
+    said = numbers.year(number) if number > 999 else numbers.cardinal(number)
+    return [part(match, "era", "A D"), part(match, "number", said)]
 
 
 def _apostrophe_year(match: Match) -> Spoken:
