@@ -55,6 +55,11 @@ LANGUAGE = Language(
         *math.SIGN_RULES,
     ),
     triggers=(
-        date.TRIGGERS | money.TRIGGERS | address.TRIGGERS | abbreviation.TRIGGERS | roman.TRIGGERS
+        date.TRIGGERS
+        | money.TRIGGERS
+        | span.TRIGGERS
+        | address.TRIGGERS
+        | abbreviation.TRIGGERS
+        | roman.TRIGGERS
     ),
 )

@@ -262,7 +262,8 @@ RULES: tuple[Rule, ...] = (
     # 2025-09-28, 2025/9/28, 13/02/2024
     rule("date", r"\d", r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?!\d|-\d)"
          r"(?:[T ](?=\d\d?:\d\d))?", _iso),
-    rule("date", r"\d", rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\d/])", _iso),
+    rule("date", r"\d", rf"{_YEAR}(?P<mark>[/.])(?P<month>\d\d?)(?P=mark)(?P<day>\d\d?)"
+         r"(?![\d/]|\.\d)", _iso),
     rule("date", r"\d", r"(?P<first>\d\d?)(?P<mark>[-/.])(?P<second>\d\d?)(?P=mark)"
          r"(?P<year>[12]\d{3}|\d\d)(?![\d]|[-/.]\d)", _figures),
     rule("date", r"\d", rf"(?P<month>1[0-2]|0?[1-9])/(?P<day>{_DAY_NUMBER})(?![\w/.]|\s?%)",
@@ -294,7 +295,7 @@ RULES: tuple[Rule, ...] = (
     rule("date", r"\d", r"(?P<number>\d{1,4}|\d,\d{3})\s?"
          r"(?P<era>B\.?C\.?E?\.?|A\.D\.?|AD|CE)(?!\w)", _era),
     rule("date", r"A", r"(?P<era>A\.?D\.?)\s(?P<number>\d{1,4})(?![\d,.]\d|\d)", _after_ad),
-    rule("date", r"\d", r"(?P<quarter>[1-4])Q(?P<year>\d\d|20\d\d)\b", _quarter),
+    rule("date", r"\d", r"(?P<quarter>[1-4])Q\s?(?P<year>\d\d|20\d\d)\b", _quarter),
     rule("date", r"Q", r"(?P<quarter>Q[1-4])\s(?P<year>20\d\d)\b", _short_quarter),
 )  # fmt: skip
 

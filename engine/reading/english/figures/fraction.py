@@ -50,7 +50,12 @@ def _fraction(match: Match) -> Spoken:
         joint: str | None = "of "
     elif stars or before in _MARKS and bottom in (5, 10, 100):
         joint = "out of "
-    elif top == bottom or top + bottom == 100 or (top, bottom) in _PAIRS:
+    elif (
+        top == bottom
+        or context.after(match) == "vision"
+        or top + bottom == 100
+        or (top, bottom) in _PAIRS
+    ):
         joint = ""
     else:
         joint = None

@@ -42,10 +42,16 @@ def _quantity(match: Match) -> Spoken:
     words += (match["scale"] or "").lower()
     name = unit_words(match["unit"], match["power"], words == "one" or context.is_attribute(match))
     if match["per"]:
-        name += f" per {UNITS[match['per']][0]}"
-        name += f" {_POWERED[match['perpower'][-1]]}" if match["perpower"] else ""
+        name += f" per {_divisor(match['per'], match['perpower'])}"
     at = match.start("unit")
     return [Part(words, match.start(), at), Part(name, at, match.end())]
+
+
+def _divisor(symbol: str, power: str | None) -> str:
+    """Per cubic centimeter, but per second squared."""
+    if power is None or symbol in LENGTHS:
+        return unit_words(symbol, power, one=True)
+    return f"{UNITS[symbol][0]} {_POWERED[power[-1]]}"
 
 
 def _is_unit(match: Match) -> bool:
@@ -132,7 +138,8 @@ RULES: tuple[Rule, ...] = (
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?ft\.?\s(?P<inches>1[01]|\d)\s?in\b\.?",
          _feet_and_inches),
     rule("measure", r"\d", r"(?P<feet>\d{1,3})"
-         r"(?:′(?!\w)|['’](?=\s(?:tall|high|long|wide|deep|by|x)\b))",
+         r"(?:′(?!\w)|['’](?=\s(?:tall|high|long|wide|deep|by|x)\b)"
+         r"|(?<=[x×]\s\d)['’](?!\w))",
          _feet),
     rule("measure", r"\d", rf"{_NUMBER}[\"″](?!\w)", _inches),
     rule("measure", r"\d", r"(?P<top>\d{2,3})/(?P<bottom>\d{2,3})\s?(?P<unit>mmHg)\b", _pressure),

@@ -67,8 +67,8 @@ def _scaled(amount: str, scale: str) -> str:
 
 
 def _amount(match: Match) -> Spoken:
-    """$5.30, US$ 5 million, €500k, CHF 20, 3,50 €, 20 EUR, $20/mo."""
-    currency, attribute = _currency(match["currency"]), context.is_attribute(match)
+    """$5.30, US$ 5 million, €500k, CHF 20, 3,50 €, 20 EUR, $5 CAD, $20/mo."""
+    currency, attribute = _currency(match["code"] or match["currency"]), context.is_attribute(match)
     if match["scale"]:
         words = f"{_scaled(match['amount'], match['scale'])} {currency[0 if attribute else 1]}"
     else:
@@ -112,10 +112,12 @@ RULES: tuple[Rule, ...] = (
          rf"(?P<lowscale>(?:mn|bn|[kKmMbB])(?!\w))?\s?[-–—]\s?(?P<again>(?P=currency))?\s?"
          rf"(?P<high>{numbers.NUMBER}){_SCALE}", _range),
     rule("money", r"[$€£¥]", rf"(?P<currency>[$€£¥])[-−]{_AMOUNT}", _negative),
-    rule("money", _FIRST, rf"(?P<currency>{_SIGN})\s?{_AMOUNT}{_SCALE}{_PER}(?!\d)", _amount),
-    rule("money", r"[A-Z]", rf"(?P<currency>{_CODE})\s?{_AMOUNT}{_SCALE}{_PER}", _amount),
+    rule("money", _FIRST, rf"(?P<currency>{_SIGN})\s?{_AMOUNT}{_SCALE}{_PER}(?!\d)"
+         rf"(?:\s?(?P<code>{_CODE})(?!\w))?", _amount),
+    rule("money", r"[A-Z]", rf"(?P<currency>{_CODE})\s?\$?{_AMOUNT}{_SCALE}{_PER}"
+         r"(?P<code>(?!))?", _amount),
     rule("money", r"\d", rf"{_AMOUNT}{_SCALE}\s?"
-         rf"(?P<currency>€|£|\$(?!\d)|¥|₹|₩|₽|₺|zł|kr\b|{_CODE}\b){_PER}", _amount),
+         rf"(?P<currency>€|£|\$(?!\d)|¥|₹|₩|₽|₺|zł|kr\b|{_CODE}\b){_PER}(?P<code>(?!))?", _amount),
     rule("money", r"\d", r"(?P<amount>\d{1,3})\s?(?P<unit>[p¢])(?!\w|\.\w)", _small),
 )  # fmt: skip
 

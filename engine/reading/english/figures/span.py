@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from engine.reading.english.words import context, numbers
+from engine.reading.english.words.tables import MONTH
 from engine.reading.english.words.units import POWER, UNIT, unit_words
 from engine.reading.types import Match, Rule, Spoken, part, rule
 
@@ -17,6 +18,7 @@ _QUANTITY = re.compile(
 _NAMED = re.compile(r"[A-Za-z]-[\d.]+\Z")  # Llama-3.1-8B
 _MORE = frozenset("faster more slower less better cheaper larger smaller higher lower".split())
 _NUM = numbers.NUMBER
+_MEASURED = r"['’\"′″½¼¾⅛⅜⅝⅞]"
 
 
 def _row(match: Match) -> Spoken:
@@ -86,6 +88,7 @@ DIMENSIONS: tuple[Rule, ...] = (
     rule("dimension", r"\d", rf"(?P<low>{_NUM})\s?[x×]\s?(?P<high>{_NUM})"
          rf"(?:\s?[x×]\s?(?P<third>{_NUM}))?(?!\s?[=\d⁰¹²³⁴-⁹^])"
          rf"(?:\s?(?P<unit>{UNIT})(?P<power>{POWER})?(?!\w))?", _dimensions),
+    rule("dimension", r"[x×]", rf"(?:(?<={_MEASURED}\s)|(?<={_MEASURED}))[x×]\s?(?=\d)", "by"),
     rule("factor", r"[\d.]", rf"(?P<number>{_NUM})[x×](?!\w)", _factor),
 )  # fmt: skip
 
@@ -98,8 +101,10 @@ RANGES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 SIGNS: tuple[Rule, ...] = (
-    rule("range", r"[-–—]", r"[-–—]\s?(?=[$€£]?\d|noon\b|midnight\b)", _dash),
+    rule("range", r"[-–—]", rf"[-–—]\s?(?=[$€£]?\d|noon\b|midnight\b|{MONTH}\b)", _dash),
     rule("sign", r"[-−–]", r"(?<![\w)\]%])[-−–]\s?(?=[$€£¥₹₩]?\.?\d)", _minus),
     rule("sign", r"\+", r"(?<![\w)\]])\+(?=[$€£]?\.?\d)", "plus"),
     rule("sign", r"[~≈∼]", r"(?<![\w)\]]\s)(?<![\w)\]])[~∼≈]\s?(?=[$€£]?\.?\d)", "about"),
 )  # fmt: skip
+
+TRIGGERS = frozenset("x")

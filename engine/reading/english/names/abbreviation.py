@@ -105,12 +105,13 @@ RULES: tuple[Rule, ...] = (
          + _one_of([short[:-1] for short in ABBREVIATIONS if short.count(".") == 1])
          + r")\.(?!\w)", _dotted),
     rule("abbreviation", r"T", r"Tel:", "telephone"),
+    rule("abbreviation", r"c", r"(?<=\d(?:st|nd|rd|th)\s)c(?:ent)?\.(?!\w)", "century"),
     rule("abbreviation", r"[A-Za-z]",
          rf"(?i:{_one_of([*BARE, *BARE_BEFORE_NUMBER])})(?![\w'’])", _bare),
 )  # fmt: skip
 
 TRIGGERS = frozenset(
-    [*BARE, *BARE_BEFORE_NUMBER, "ph"]
+    [*BARE, *BARE_BEFORE_NUMBER, "ph", "c", "cent"]
     + [key.rstrip(".") for key in ABBREVIATIONS]
     + [title.lower() for title in TITLES]
 )

@@ -11,7 +11,7 @@ _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PIECE = re.compile(r"[A-Za-z]+|\d+(?:\.\d+)?")
 _CELL = re.compile(r"([A-Z]+)(\d+)")
 _FLIP = re.compile(r"(?<=\d)[A-Za-z]|(?<=[A-Za-z])\d")
-_PLATE = re.compile(r"[A-Z]{2}\d{4}")
+_PLATE = re.compile(r"[A-Z]{2}(?!19|20)\d{4}")
 _WORD_AND_NUMBER = re.compile(r"[a-z]{3,}-|[A-Za-z]{2,}-\d+(?:\.\d+)?(?:'?s)?(?![\w-])")
 _CUES = frozenset(
     "code confirmation pnr otp password passcode reference ref plate license licence serial sku "

@@ -15,7 +15,8 @@ _REACH = 40  # characters looked at
 
 DETERMINERS = frozenset(
     "a an the this that my your his her its our their each every any another no one's first second "
-    "third next last new whole single".split()
+    "third next last new whole single two three four five six seven eight nine ten eleven twelve "
+    "twenty several".split()
 )
 # After a quantity these show that it is not a noun's attribute: "the 5 km was long".
 FUNCTION_WORDS = frozenset(

@@ -26,6 +26,10 @@ _SI = {
 # One line a unit: its spellings (comma), its name, its plural where that is not the name with -s.
 _OTHERS = """
 %, ％ | percent | percent
+°N | degree north | degrees north
+°S | degree south | degrees south
+°E | degree east | degrees east
+°W | degree west | degrees west
 ‰ | per mille | per mille
 bps, bp, bp. | basis point
 °C, ℃, ºC, ° C | degree Celsius
