@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import psutil
 from rich.table import Table
 
-from clients.python.player import find_player
+from clients.python.device import find_player
 from gateway.audio import opus_backend
 from gateway.cli import display
 from gateway.config import Config

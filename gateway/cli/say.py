@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clients.cli import say as client
 from clients.python import GatewayClosedError, SpeechError
-from clients.python.player import NoPlayerError
+from clients.python.device import NoPlayerError
 from gateway.cli import display
 from gateway.cli.runtime import gateway_of
 from gateway.config import Config
