@@ -20,11 +20,11 @@ from gateway.config import Config
 from gateway.dialects import HttpRoute, SocketRoute
 from gateway.dialects import Route as DialectRoute
 from gateway.dialects.registry import ROUTES
+from gateway.server.connection.http import LookupEndpoint, SpeechEndpoint
+from gateway.server.connection.stream import serve_stream
 from gateway.server.guard import Guard
-from gateway.server.http import LookupEndpoint, SpeechEndpoint
 from gateway.server.pages import Pages
 from gateway.server.service import Service
-from gateway.server.stream import serve_stream
 from gateway.types import Read
 
 Progress = Callable[[str], None]

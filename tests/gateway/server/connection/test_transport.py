@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from gateway.server.transport import RequestProtocol, StreamProtocol, request_protocol
+from gateway.server.connection.transport import RequestProtocol, StreamProtocol, request_protocol
 from tests.gateway import shell
 from tests.gateway.timers import Timer, Timers
 from tests.gateway.wire import Wire, connected

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gateway.errors import SlowClientError
-from gateway.server.outbox import Outbox
+from gateway.server.connection.outbox import Outbox
 from tests.gateway.timers import Timers
 
 
@@ -133,7 +133,7 @@ async def test_a_batch_is_what_there_is_up_to_a_size() -> None:
 
 
 async def test_a_batch_is_bounded_and_lets_sound_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.server.outbox.BATCH_BYTES", 60)
+    monkeypatch.setattr("gateway.server.connection.outbox.BATCH_BYTES", 60)
     w = Watched()
     for _ in range(3):
         w.box.put(bytes(50))

@@ -12,8 +12,8 @@ from websockets.frames import Frame, Opcode
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.dialects import native
-from gateway.server.outbox import Outbox
-from gateway.server.transport import StreamProtocol
+from gateway.server.connection.outbox import Outbox
+from gateway.server.connection.transport import StreamProtocol
 from tests.gateway.shell import (
     SLOW,
     deaf_client,
@@ -188,7 +188,7 @@ async def test_a_client_that_does_not_read_is_bounded_then_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     timers = Timers(monkeypatch, of=Outbox)  # patience ends when this test says so
-    monkeypatch.setattr("gateway.server.transport.LINGER_S", 3600.0)
+    monkeypatch.setattr("gateway.server.connection.transport.LINGER_S", 3600.0)
     engine = FakeEngine(FakeEngineConfig(frames_per_chunk=20))
     bounds = {"queue_high_water_bytes": 32_768, "queue_max_bytes": 65_536}
     async with gateway(engine, **bounds) as served, deaf_client(served.port) as deaf:
@@ -221,7 +221,7 @@ async def test_a_flood_that_wants_answers_is_slowed_not_buffered(
 ) -> None:
     """A client that sends mistakes and reads no errors: it cannot send on, then it is dropped."""
     timers = Timers(monkeypatch, of=Outbox)
-    monkeypatch.setattr("gateway.server.transport.LINGER_S", 0.0)
+    monkeypatch.setattr("gateway.server.connection.transport.LINGER_S", 0.0)
     bounds = {"queue_high_water_bytes": 8192, "queue_max_bytes": 65_536}
     bad = json.dumps({"type": "text", "context": "a", "text": 1})
     async with gateway(**bounds) as served, deaf_client(served.port) as deaf:

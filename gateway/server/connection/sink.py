@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 
-from gateway.audio.files import FileStage
+from gateway.audio.files.packing import FileStage
 from gateway.config import Config
 from gateway.dialects import Close, Dialect, Frame
 from gateway.errors import GatewayError, SlowClientError
+from gateway.server.connection.outbox import Outbox
 from gateway.server.driver import SessionDriver
 from gateway.server.metrics import Metrics
-from gateway.server.outbox import Outbox
 from gateway.types import Event
 
 log = logging.getLogger(__name__)

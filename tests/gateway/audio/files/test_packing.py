@@ -8,7 +8,7 @@ import av
 import numpy as np
 import pytest
 
-from gateway.audio.files import FileStage, file_writer, silent_file
+from gateway.audio.files.packing import FileStage, file_writer, silent_file
 from gateway.audio.opus import OpusEncoder
 from gateway.types import (
     Audio,

@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
-from gateway.audio.files import EncodedFile
+from gateway.audio.files.packing import EncodedFile
 from gateway.server.serving import RunningGateway
 from tests.gateway.shell import SLOW, gateway, http, until, wav_parts
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gateway.audio.encode import make_encoder
-from gateway.audio.wav import wav_header, wav_padding
+from gateway.audio.files.wav import wav_header, wav_padding
 from gateway.types import AudioFormat, Codec
 from tests.gateway.audio.signals import noise
 

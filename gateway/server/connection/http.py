@@ -25,11 +25,11 @@ from gateway.errors import (
     OverloadedError,
 )
 from gateway.server.auth import offered_key
+from gateway.server.connection.opening import opening_of
+from gateway.server.connection.response_sink import ResponseSink
+from gateway.server.connection.transport import HANG_UP, HangUp
 from gateway.server.driver import SessionDriver
-from gateway.server.opening import opening_of
-from gateway.server.response_sink import ResponseSink
 from gateway.server.service import Service
-from gateway.server.transport import HANG_UP, HangUp
 from gateway.types import Command, Limits
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ import pytest
 from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.config import Config
 from gateway.server.app import create_app
-from gateway.server.outbox import Outbox
+from gateway.server.connection.outbox import Outbox
+from gateway.server.connection.transport import READ_BYTES, RequestProtocol
 from gateway.server.service import Service
-from gateway.server.transport import READ_BYTES, RequestProtocol
 from tests.gateway.shell import until
 from tests.gateway.timers import Timers
 from tests.gateway.wire import HIGH_WATER_BYTES, Wire, connected

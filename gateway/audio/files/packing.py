@@ -14,9 +14,9 @@ from typing import Protocol
 import av
 import numpy as np
 
-from gateway.audio.ogg import OggOpusWriter
+from gateway.audio.files.ogg import OggOpusWriter
+from gateway.audio.files.wav import wav_header
 from gateway.audio.opus import OpusEncoder
-from gateway.audio.wav import wav_header
 from gateway.types import (
     Audio,
     AudioFormat,

@@ -20,12 +20,12 @@ from gateway.errors import (
     SlowClientError,
 )
 from gateway.server.auth import chosen_subprotocol, not_keys, offered_key
+from gateway.server.connection.opening import opening_of
+from gateway.server.connection.sink import DialectSink
+from gateway.server.connection.transport import HANG_UP, SEND_ALL, HangUp, SendAll
 from gateway.server.driver import SessionDriver
-from gateway.server.opening import opening_of
 from gateway.server.resumable import resumption_of
 from gateway.server.service import Service
-from gateway.server.sink import DialectSink
-from gateway.server.transport import HANG_UP, SEND_ALL, HangUp, SendAll
 from gateway.types import Command, Failed
 
 # Close codes of a client that will not come back: it is done, or its page was left. One whose

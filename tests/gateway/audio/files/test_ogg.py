@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.audio import OggOpusWriter, make_chain
-from gateway.audio.ogg import ogg_crc
+from gateway.audio.files.ogg import ogg_crc
 from gateway.types import AudioFormat
 from tests.gateway.audio.signals import decoded, speak, speech_like
 

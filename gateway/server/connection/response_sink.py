@@ -5,9 +5,9 @@ from __future__ import annotations
 from gateway.config import Config
 from gateway.dialects import Close, Frame, HttpDialect
 from gateway.errors import EngineFailedError, GatewayError, SlowClientError, family
+from gateway.server.connection.sink import DialectSink
+from gateway.server.connection.transport import HangUp
 from gateway.server.metrics import Metrics
-from gateway.server.sink import DialectSink
-from gateway.server.transport import HangUp
 from gateway.types import Event, Failed, Interrupted
 
 _STATUS = {error.code: error.http_status for error in family(GatewayError)}
