@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli import display
+from gateway.cli.display import DEFAULT_URL
 from gateway.cli.flags import takes_settings
 from gateway.config import Config, settings_of
 
@@ -23,6 +24,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+
+Url = Annotated[str, typer.Option(envvar="VOICE_GATEWAY_URL", help="A running gateway's address.")]
+ApiKey = Annotated[
+    str | None, typer.Option(envvar="VOICE_GATEWAY_API_KEY", help="For a gateway that asks.")
+]
+Voice = Annotated[str, typer.Option(help="One of `voice-gateway voices`.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -49,13 +56,11 @@ def serve(**settings: str | None) -> None:
     runtime.run(serve_until_stopped(config), stopped_status=0)
 
 
-@app.command()
+@app.command(epilog=display.EXIT_CODES)
 @takes_settings(settings_of("Engine and voices"))
 def say(
     text: Annotated[str, typer.Argument(help="What to say; - reads standard input as it comes.")],
-    voice: Annotated[
-        str, typer.Option(help="A voice of the gateway (GET /v1/voices).")
-    ] = "default",
+    voice: Voice = "default",
     url: Annotated[
         str | None,
         typer.Option(
@@ -69,15 +74,14 @@ def say(
     ] = None,
     play: Annotated[bool, typer.Option("--play", help="Play it while it is made.")] = False,
     speed: Annotated[float, typer.Option(help="0.5 to 2; the pitch stays.")] = 1.0,
-    api_key: Annotated[
-        str | None, typer.Option(envvar="VOICE_GATEWAY_API_KEY", help="For a gateway that asks.")
-    ] = None,
+    api_key: ApiKey = None,
     **settings: str | None,
 ) -> None:
     """Say something: to a file, to the loudspeaker, or both.
 
     Without --url it starts an engine and a gateway of its own and stops them afterwards, which
-    takes some seconds; with --url it is as fast as the gateway.
+    takes some seconds; with --url it is as fast as the gateway. Text on standard input is spoken
+    while it comes: `llm "tell me a story" | voice-gateway say - --play`.
     """
     from gateway.cli import runtime
     from gateway.cli.say import SayOptions
@@ -95,14 +99,62 @@ def say(
     runtime.run(speak(options, config), stopped_status=130)
 
 
-@app.command()
-@takes_settings(("host", "port"))
-def doctor(**settings: str | None) -> None:
-    """Check this machine: Python, torch, SGLang, libopus, memory, the port."""
+@app.command(epilog=display.EXIT_CODES)
+def voices(url: Url = DEFAULT_URL, api_key: ApiKey = None) -> None:
+    """List the voices of a running gateway, one name a line, the default one first."""
     from gateway.cli import runtime
-    from gateway.cli.doctor import doctor as examine
+    from gateway.cli.voices import voices as show
 
-    if not examine(runtime.configured(**settings)):
+    runtime.run(show(url, api_key), stopped_status=130)
+
+
+@app.command(epilog=display.EXIT_CODES)
+def bench(
+    url: Url = DEFAULT_URL,
+    conversations: Annotated[
+        int, typer.Option("--conversations", "-n", min=1, max=10_000, help="At the same time.")
+    ] = 4,
+    turns: Annotated[int, typer.Option(min=1, help="Utterances of each, one after another.")] = 3,
+    interrupts: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of the turns that are interrupted.")
+    ] = 0.25,
+    tokens_per_s: Annotated[
+        float, typer.Option(min=0, help="Pace of each turn's text; 0 sends it at once.")
+    ] = 40.0,
+    voice: Voice = "default",
+    seed: Annotated[int, typer.Option(help="Texts and interrupts follow from it.")] = 0,
+    api_key: ApiKey = None,
+) -> None:
+    """Load a running gateway with conversations, and report what their listeners met.
+
+    First audio counts from the text that completes the first segment, gaps from what a loudspeaker
+    would have had to play, all in real time: three turns take about half a minute. A table comes
+    first, the same figures as one line of JSON last.
+    """
+    from clients.cli.bench import Load
+    from gateway.cli import runtime
+    from gateway.cli.bench import bench as put_on
+
+    load = Load(conversations, turns, interrupts, tokens_per_s, voice, seed)
+    runtime.run(put_on(url, load, api_key), stopped_status=130)
+
+
+@app.command(epilog="Exit status: 0 nothing needed is missing; 1 something is; 2 a wrong flag.")
+@takes_settings(("host", "port"))
+def doctor(
+    url: Annotated[
+        str | None, typer.Option(help="Try a running gateway instead: greeting, voices, speech.")
+    ] = None,
+    api_key: ApiKey = None,
+    **settings: str | None,
+) -> None:
+    """Check this machine: Python, torch, SGLang, libopus, memory, the port."""
+    from gateway.cli import doctor as examination
+    from gateway.cli import runtime
+
+    if url is not None:
+        runtime.run(examination.try_gateway(url, api_key), stopped_status=130)
+    elif not examination.doctor(runtime.configured(**settings)):
         raise display.CommandError("something needed is missing; see the lines marked no")
 
 

@@ -100,6 +100,11 @@ class Context:
         """Done, interrupted or failed."""
         return self._over
 
+    @property
+    def silenced(self) -> bool:
+        """It was interrupted, or is about to be: nobody should hear any more of it."""
+        return self._deaf
+
     async def configure(self, **settings: Any) -> None:
         """Send settings now, which also warms the voice before the first text."""
         settings, self._settings = {**self._settings, **settings}, {}

@@ -14,6 +14,15 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+DEFAULT_URL = "ws://127.0.0.1:8080"  # what `serve` listens on where nothing else is said
+
+# What a script can tell from the exit status; 0 is success, 130 that it was stopped by Ctrl-C.
+FAILED, WRONG_USE, NO_GATEWAY, NO_SOUND = 1, 2, 3, 4
+EXIT_CODES = (
+    "Exit status: 0 done; 1 refused or failed; 2 a wrong flag, file or address; 3 no gateway there,"
+    " or the connection was lost; 4 there was nothing to say; 130 stopped by Ctrl-C."
+)
+
 
 def command_name() -> str:
     """How this user calls the command: `uv run` puts it on no path."""
@@ -23,7 +32,7 @@ def command_name() -> str:
 class CommandError(Exception):
     """The command cannot go on; its message is for the person who typed it."""
 
-    def __init__(self, message: str, status: int = 1) -> None:
+    def __init__(self, message: str, status: int = FAILED) -> None:
         super().__init__(message)
         self.status = status
 

@@ -8,13 +8,14 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import psutil
 from rich.table import Table
 
-from clients.python.player import find_player
+from clients.cli.probe import probe
+from clients.python.device import find_player
 from gateway.audio import opus_backend
 from gateway.cli import display
 from gateway.config import Config
@@ -50,19 +51,28 @@ def examine(config: Config) -> Iterator[Finding]:
 
 
 def doctor(config: Config) -> bool:
-    """Show the findings; True if nothing needed is missing."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    healthy = True
+    """Show what this machine has; True if nothing needed is missing."""
+    findings = []
     with display.stages("looking") as stage:
         for finding in examine(config):
             stage(finding.what)
-            mark = (
-                "[green]ok[/]" if finding.ok else "[red]no[/]" if finding.needed else "[yellow]-[/]"
-            )
-            table.add_row(mark, finding.what, finding.detail)
-            healthy = healthy and (finding.ok or not finding.needed)
+            findings.append(finding)
+    return _show(findings)
+
+
+async def try_gateway(url: str, api_key: str | None) -> None:
+    """Show what a running gateway does. Ends the command with an error when it does not speak."""
+    if not _show([Finding(s.what, s.ok, s.detail) async for s in probe(url, api_key)]):
+        raise display.CommandError("this gateway does not speak; see the line marked no")
+
+
+def _show(findings: Sequence[Finding]) -> bool:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.ok else "[red]no[/]" if finding.needed else "[yellow]-[/]"
+        table.add_row(mark, finding.what, finding.detail)
     display.out.print(table)
-    return healthy
+    return all(finding.ok or not finding.needed for finding in findings)
 
 
 def _guarded(what: str, check: Callable[[], str]) -> Finding:

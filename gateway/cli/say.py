@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clients.cli import say as client
-from clients.python import GatewayClosedError, SpeechError
-from clients.python.player import NoPlayerError
 from gateway.cli import display
+from gateway.cli.asking import errors_shown
 from gateway.cli.runtime import gateway_of
 from gateway.config import Config
 
@@ -38,10 +37,10 @@ async def say(options: SayOptions, config: Config) -> None:
     try:
         client.check_output(output)
     except ValueError as error:
-        raise display.CommandError(str(error), status=2) from None
+        raise display.CommandError(str(error), status=display.WRONG_USE) from None
     async with _address(options, config) as url:
         text = client.pieces_of_stdin() if options.text == "-" else options.text
-        try:
+        with errors_shown(url):
             report = await client.say(
                 url,
                 text,
@@ -51,10 +50,6 @@ async def say(options: SayOptions, config: Config) -> None:
                 speed=options.speed,
                 api_key=options.api_key,
             )
-        except (SpeechError, GatewayClosedError, NoPlayerError, ValueError) as error:
-            raise display.CommandError(str(error)) from None
-        except OSError as error:
-            raise display.CommandError(f"{url}: expected a gateway, got {error}") from None
     _report(report)
 
 
@@ -69,8 +64,9 @@ async def _address(options: SayOptions, config: Config) -> AsyncIterator[str]:
 
 def _report(report: client.SayReport) -> None:
     if report.first_audio_ms is None:
-        display.out.print("nothing to say in that text: no sound was made")
-        return
+        raise display.CommandError(
+            "nothing to say in that text: no sound was made", status=display.NO_SOUND
+        )
     display.out.print(
         f"first audio {report.first_audio_ms:.0f} ms, "
         f"{report.audio_ms / 1000:.2f} s of sound ({report.frames} frames) "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -140,8 +141,8 @@ def test_errors_are_shown_without_a_traceback(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--url", "ws://127.0.0.1:1"], 1, "expected a gateway, got"),
-        (["--url", "ftp://x"], 1, "expected an address like ws://"),
+        (["--url", "ws://127.0.0.1:1"], 3, "expected a gateway, got"),
+        (["--url", "ftp://x"], 2, "expected an address like ws://"),
         (["-o", "a.mp3"], 2, "expected an output file ending in .wav, .ogg, .opus"),
         (["--engine", "fake", "--voice", "nobody"], 1, "expected one of default, got nobody"),
         (["--checkpoint", "/no/such"], 2, "--checkpoint: expected an existing folder"),
@@ -153,10 +154,51 @@ def test_say_that_cannot(arguments: list[str], status: int, message: str) -> Non
     assert found_status == status
 
 
+def test_commands_for_a_running_gateway(tmp_path: Path) -> None:
+    """`voices`, `bench` and `doctor --url` against one `serve`; what a script reads of each."""
+    with serving() as (_, page):
+        listed = command("voices", "--url", page, cwd=tmp_path)
+        assert (listed.returncode, listed.stdout) == (0, "default\n")
+        load = ("-n", "2", "--turns", "1", "--interrupts", "1", "--tokens-per-s", "0")
+        loaded = command("bench", "--url", page, *load, cwd=tmp_path, COLUMNS="60")
+        assert loaded.returncode == 0, loaded.stderr
+        report = json.loads(loaded.stdout.splitlines()[-1])
+        assert report["turns"] == 2 and report["errors"] == {}
+        assert "first audio, ms" in " ".join(loaded.stdout.split())
+        examined = command("doctor", "--url", page, cwd=tmp_path)
+        assert examined.returncode == 0, examined.stderr
+        assert re.search(r"speech +[\d.]+ s, first packet after", examined.stdout)
+        silent = command("say", "...", "--url", page, "-o", "a.wav", cwd=tmp_path)
+        assert (silent.returncode, list(tmp_path.iterdir())) == (4, [])
+        wrong = command("bench", "--url", page, *load[:4], "--voice", "nobody", cwd=tmp_path)
+        assert wrong.returncode == 1 and "2 unknown_voice" in wrong.stderr
+
+
+@pytest.mark.parametrize("arguments", [("voices",), ("bench",), ("say", "Hello.")])
+@pytest.mark.parametrize(
+    ("url", "status"), [("ws://127.0.0.1:1", 3), ("ftp://x", 2), ("http:///x", 2)]
+)
+def test_no_gateway_there(arguments: tuple[str, ...], url: str, status: int) -> None:
+    found, message = failed(*arguments, VOICE_GATEWAY_URL=url)
+    assert (found, "expected a" in message) == (status, True)
+
+
+def test_a_doctor_that_finds_no_gateway() -> None:
+    status, message = failed("doctor", "--url", "ws://127.0.0.1:1")
+    assert status == 1 and "does not speak" in message
+
+
+@pytest.mark.parametrize("name", ["say", "voices", "bench", "doctor"])
+def test_the_help_of_a_command_says_what_its_exit_status_means(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"], terminal_width=200)
+    assert result.exit_code == 0
+    assert "Exit status: 0" in result.output
+
+
 def test_help_teaches() -> None:
     result = CliRunner().invoke(app, ["--help"], terminal_width=120)
     assert result.exit_code == 0
-    for word in ("serve", "say", "doctor", "VOICE_GATEWAY_", "hello.wav"):
+    for word in ("serve", "say", "voices", "bench", "doctor", "VOICE_GATEWAY_", "hello.wav"):
         assert word in result.output
 
 

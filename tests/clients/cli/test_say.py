@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from clients.cli import say as cli
-from clients.python import SpeechError
-from clients.python import player as playback
+from clients.python import SpeechError, device
 from clients.python.files import duration_samples
 from engine.fake import Failure, FakeEngine
 from tests.gateway.shell import gateway
@@ -93,7 +92,7 @@ async def test_playing_hands_the_samples_to_a_player(
     player.write_text(f"#!/bin/sh\n{_which('cat')} > {heard}\n")
     player.chmod(player.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert playback.find_player() == "aplay"
+    assert device.find_player() == "aplay"
     async with gateway() as served:
         report = await cli.say(served.stream_url, TEXT, play=True)
     # 16 bits at 48 kHz; the last packet's padding is played too
@@ -103,7 +102,7 @@ async def test_playing_hands_the_samples_to_a_player(
 async def test_no_player_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     async with gateway() as served:
-        with pytest.raises(playback.NoPlayerError, match="-o instead"):
+        with pytest.raises(device.NoPlayerError, match="-o instead"):
             await cli.say(served.stream_url, TEXT, play=True)
 
 
