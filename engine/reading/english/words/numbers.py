@@ -20,15 +20,15 @@ _ORDINALS = {
 MAX_DIGITS = 3 * len(_SCALES)
 """Longer numbers are read digit by digit."""
 
-GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+(?![\d])"
+GROUPED = r"[1-9]\d{0,2}(?:,\d{3})++(?!\d)"
 SPACED = (
     r"[1-9]\d{0,2}(?:(?:[\u00a0\u202f]\d{3})+|(?: \d{3}){2,}|(?: 000)+)(?!\d)"
     r"|[1-9]\d{0,2}(?:\.\d{3}){2,}(?![\d.])"
 )
 """The thousands of SI and of continental Europe: 1 000 000, 10.000.000."""
-NUMBER = rf"(?:{SPACED}|(?:{GROUPED}|\d+)(?:\.\d+)?(?![.,]?\d)|\d+|\.\d+)"
-"""An unsigned number as written: 1,299.50, .5, 10 000."""
-COMMA_DECIMAL = r"\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d)"
+NUMBER = rf"(?:{SPACED}|(?:{GROUPED}|\d++)(?:\.\d++)?(?![.,]?\d)|\d++|\.\d++)"
+"""An unsigned number as written: 1,299.50, .5, 10 000. Rows of digits are taken whole."""
+COMMA_DECIMAL = r"\d{1,3}(?:\.\d{3})*+,\d{1,2}(?!\d)"
 """Where a unit or a currency follows: 22,1 °C, 3,50 €, 1.299,50 €."""
 _SEPARATORS = re.compile(r"[,\u00a0\u202f ]")
 
