@@ -14,7 +14,7 @@ _SIGNS = {
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+|.", re.DOTALL)
 # Short pieces that are words, though they do not look it; other short ones are spelt ...
 _WORDS = frozenset(
-    "com net org edu gov co be me app dev in to my the pro bin etc lib var tmp src new log tar zip "
+    "com net org edu gov co be me app dev in to my the pro bin lib var tmp src new log tar zip "
     "txt is it go no do so up on at by we he an am as or if of old one two get set put run sub add "
     "key map big box top end job fun pub not bad bob ann joe sam tom max amy dan ben tim jim kim "
     "lee ian eva leo mia ray jay roy cat dog usr".split()
