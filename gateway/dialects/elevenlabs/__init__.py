@@ -20,7 +20,7 @@ from gateway.dialects.elevenlabs.sockets import MultiStreamInput, StreamInput
 
 _SPEECH = "/v1/text-to-speech/{voice_id}"
 _KEY_HEADERS = ("xi-api-key",)
-_KEY_QUERIES = ("xi-api-key", "xi_api_key", "authorization")
+_KEY_QUERIES = ("xi-api-key", "xi_api_key", "single_use_token")
 
 
 def _socket(name: str, dialect: type[StreamInput] | type[MultiStreamInput]) -> SocketRoute:
