@@ -15,7 +15,7 @@ from tests.vendors.conftest import Listener, Served
 from tests.vendors.environments import drive_node, drive_python
 
 DRIVERS = Path(__file__).parent / "drivers"
-PYTHON = ("elevenlabs==2.78.0", "trustme==1.3.0")
+PYTHON = ("elevenlabs==2.78.0", "trustme==1.2.1")
 NODE = ("@elevenlabs/elevenlabs-js@2.73.0",)
 PIPECAT = ("pipecat-ai[elevenlabs]==1.14.0",)
 LIVEKIT = ("livekit-agents==1.8.9", "livekit-plugins-elevenlabs==1.8.9")

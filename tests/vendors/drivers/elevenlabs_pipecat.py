@@ -76,6 +76,18 @@ async def say(worker: PipelineWorker, text: str) -> None:
     await worker.queue_frame(LLMFullResponseEndFrame())
 
 
+async def say_until(worker: PipelineWorker, text: str, enough: Callable[[], bool]) -> None:
+    """As an LLM answers whom the user interrupts: it stops where it is."""
+    await worker.queue_frame(LLMFullResponseStartFrame())
+    for i in range(0, len(text), 3):
+        await worker.queue_frame(LLMTextFrame(text[i : i + 3]))
+        await asyncio.sleep(0.01)
+        if enough():
+            break
+    await until(enough)
+    await worker.queue_frame(InterruptionFrame())
+
+
 async def converse(service: FrameProcessor, talk: Callable[..., object]) -> Listener:
     """Run a pipeline while `talk` talks into it."""
     listener = Listener()
@@ -108,18 +120,15 @@ async def turns(worker: PipelineWorker, listener: Listener) -> None:
     await say(worker, TEXT)
     await until(lambda: 1 in listener.stopped)
     listener.turn = 2
-    await say(worker, LONG)
-    await until(lambda: len(listener.audio.get(2, b"")) > RATE_HZ)
-    await worker.queue_frame(InterruptionFrame())
+    await say_until(worker, LONG, lambda: len(listener.audio.get(2, b"")) > RATE_HZ)
     await asyncio.sleep(0.5)
     listener.turn = 3
     await say(worker, TEXT)
     await until(lambda: 3 in listener.stopped)
     listener.turn = 4
     for _ in range(8):
-        await say(worker, LONG)
-        await asyncio.sleep(0.1)
-        await worker.queue_frame(InterruptionFrame())
+        heard = len(listener.audio.get(4, b""))
+        await say_until(worker, LONG, lambda: len(listener.audio.get(4, b"")) > heard)  # noqa: B023
     await asyncio.sleep(0.5)
     settings = ElevenLabsTTSService.Settings(speed=1.2)
     await worker.queue_frame(TTSUpdateSettingsFrame(delta=settings))
