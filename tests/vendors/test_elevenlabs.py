@@ -109,7 +109,9 @@ def test_livekit(served: Served, listener: Listener, tmp_path: Path) -> None:
     whole = {path.stem for path in tmp_path.glob("*.pcm")} - {"interrupted"}
     assert len(whole) == 10
     for name in sorted(whole):
-        check(listener, tmp_path / f"{name}.pcm", seen["rates"][name])
+        seconds = check(listener, tmp_path / f"{name}.pcm", seen["rates"][name])
+        starts = [start for _, start, _ in seen["words"][name]]
+        assert starts == sorted(starts) and (not starts or seconds / 2 < starts[-1] < seconds)
         words = "".join(word for word, _, _ in seen["words"][name])
         assert " ".join(words.split()) == ("" if name.startswith("whole") else TEXT)
     assert seen["voices"] and seen["first_audio_s"] < 5

@@ -5,7 +5,8 @@ LiveKit 1.8. Settings, closing, idling and the number of contexts are as there. 
 that waits is spoken after a while instead of never; a flush of an unknown context opens none;
 contexts count no more once the client has closed them; a second close silences one that is still
 being spoken; settings may come late as long as there was no text. Both alignments are of the
-text as it was written.
+text as it was written, and come after its sound. Voice settings but the speed, pronunciation
+dictionaries, models and languages are taken and ignored.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ class Contexts:
         self._opening = opening
         self._made = known_format(opening.query)
         self._auto_mode = flag(opening.query, "auto_mode")
+        self._from_start = flag(opening.query, "sync_alignment")
         self._by_key: dict[str, Context] = {}
         self._opened = 0
 
@@ -193,35 +194,54 @@ class Contexts:
             case SegmentStarted(context=key) if context := self._by_key.get(key):
                 context.alignment.begin(event)
             case Words(context=key) if context := self._by_key.get(key):
-                return _aligned(context, context.alignment.tell(event))
+                return self._aligned(context, context.alignment.tell(event))
         return ()
 
     def over(self, event: Event) -> tuple[Context, tuple[Frame, ...]] | None:
         """The context that an event ends, and its last frames but the final one."""
         match event:
             case Done(context=key) if context := self._by_key.pop(key, None):
-                return context, _aligned(context, context.alignment.rest())
+                return context, self._aligned(context, context.alignment.rest())
             case Interrupted(context=key) if context := self._by_key.pop(key, None):
                 return context, ()
             case Failed(context=str(key), ended=True) if context := self._by_key.pop(key, None):
                 close = close_for(event.code, event.message)
-                told = error_message(
-                    name_of(event.code), event.message, close.code, **naming(context)
-                )
-                return context, (told,)
+                return context, (_told(event, close, context),)
         return None
+
+    def _aligned(self, context: Context, timed: TimedChars) -> tuple[Frame, ...]:
+        """Times count from the end of the alignment before, so that their spans add up to the sound.
+
+        With `sync_alignment` they count from the context's start: only LiveKit's plugin asks for
+        it, and adds nothing to them, as Pipecat's, which does not ask, does.
+        """
+        if timed == NO_CHARS:
+            return ()
+        at_ms = 0 if self._from_start else context.told_ms
+        starts = [round(ms) - at_ms for ms in timed.starts_ms]
+        ends = [round(ms) - at_ms for ms in timed.ends_ms]
+        context.told_ms = at_ms + ends[-1]
+        told = {
+            "chars": list(timed.chars),
+            "charStartTimesMs": starts,
+            "charDurationsMs": [end - start for start, end in zip(starts, ends, strict=True)],
+        }
+        return (_message(context, "", None, told),)
 
     def refused(self, event: Failed) -> Sequence[Frame]:
         """An error that ended no context: the client did wrong, and is not talked to any more.
 
         Only a text that crossed the failure of its context on the way is nobody's fault.
         """
-        context = self._by_key.get(event.context or "")
         if event.context is not None and event.code == "context_state":
             return ()
+        context = self._by_key.get(event.context or "")
         close = close_for(event.code, event.message)
-        name = name_of(event.code)
-        return error_message(name, event.message, close.code, **naming(context)), close
+        return _told(event, close, context), close
+
+
+def _told(event: Failed, close: Close, context: Context | None) -> str:
+    return error_message(name_of(event.code), event.message, close.code, **naming(context))
 
 
 def final(context: Context) -> str:
@@ -236,22 +256,6 @@ def closing(error: GatewayError) -> Close:
 
 def _chunk(context: Context, payload: bytes) -> str:
     return _message(context, base64.b64encode(payload).decode(), None, None)
-
-
-def _aligned(context: Context, timed: TimedChars) -> tuple[Frame, ...]:
-    """Times count from the end of the alignment before, so that their spans add up to the sound."""
-    if timed == NO_CHARS:
-        return ()
-    at_ms = context.told_ms
-    starts = [round(ms) - at_ms for ms in timed.starts_ms]
-    ends = [round(ms) - at_ms for ms in timed.ends_ms]
-    context.told_ms = at_ms + ends[-1]
-    told = {
-        "chars": list(timed.chars),
-        "charStartTimesMs": starts,
-        "charDurationsMs": [end - start for start, end in zip(starts, ends, strict=True)],
-    }
-    return (_message(context, "", None, told),)
 
 
 def _message(

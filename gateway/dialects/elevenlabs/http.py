@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -106,7 +107,7 @@ class Speech:
         return refusal(error)
 
 
-class _Timed(Speech):
+class _Timed(Speech, ABC):
     """Times count from the start of the sound."""
 
     def encode(self, event: Event) -> Sequence[bytes | Close]:
@@ -122,14 +123,14 @@ class _Timed(Speech):
                 return (*self._times(self._alignment.rest()), *self._end(), Close())
         return ()
 
-    def _sound(self, payload: bytes) -> Sequence[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def _sound(self, payload: bytes) -> Sequence[bytes]: ...
 
-    def _times(self, timed: TimedChars) -> Sequence[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def _times(self, timed: TimedChars) -> Sequence[bytes]: ...
 
-    def _end(self) -> Sequence[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def _end(self) -> Sequence[bytes]: ...
 
 
 class TimedStream(_Timed):

@@ -352,6 +352,16 @@ def test_times_start_anew_in_every_message_and_add_up_to_the_sound() -> None:
     assert all(frame["normalizedAlignment"] == frame["alignment"] for frame in frames)
 
 
+def test_times_go_on_for_who_asks_for_sync_alignment() -> None:
+    """LiveKit's plugin does, and takes them for times of the whole context."""
+    peer = Peer(MULTI, sync_alignment="true")
+    peer.send(text=LONG, context_id="a", flush=True)
+    peer.run()
+    starts = [ms for alignment in peer.alignments("a") for ms in alignment["charStartTimesMs"]]
+    assert starts == sorted(starts)
+    assert abs(starts[-1] - len(peer.sound("a")) / PCM_BYTES_PER_MS) < 500
+
+
 # --- errors ---
 
 
