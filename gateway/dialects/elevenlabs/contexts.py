@@ -210,7 +210,7 @@ class Contexts:
         return None
 
     def _aligned(self, context: Context, timed: TimedChars) -> tuple[Frame, ...]:
-        """Times count from the end of the alignment before, so that their spans add up to the sound.
+        """Times count from the end of the alignment before; so their spans add up to the sound.
 
         With `sync_alignment` they count from the context's start: only LiveKit's plugin asks for
         it, and adds nothing to them, as Pipecat's, which does not ask, does.
