@@ -156,7 +156,7 @@ def test_rule(rule: Rule) -> None:
 
 
 def test_dialects_do_not_know_each_other() -> None:
-    shared = {"explain"}  # what every dialect may use
+    shared = {"explain", "voice_list"}  # what every dialect may use
     registry = "gateway.dialects.registry"  # knows them all
     for module, found in TREE:
         if not module.startswith("gateway.dialects.") or module == registry:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.dialects import Route, native, openai
+from gateway.dialects import Route, elevenlabs, native, openai
 
 ROUTES: tuple[Route, ...] = (
     *native.ROUTES,
+    *elevenlabs.ROUTES,  # before whoever answers everybody at a path of its
     *openai.ROUTES,
 )

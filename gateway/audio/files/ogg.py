@@ -60,6 +60,10 @@ class OggOpusWriter:
         self._granule += samples
         return page
 
+    def flush(self) -> bytes:
+        """The page so far. The end, if it comes next, is then told by a page without packets."""
+        return self._flush(self._granule, 0) if self._page else b""
+
     def finish(self, total_samples: int | None = None) -> bytes:
         """The last page. `total_samples`: length of the sound without pre-skip; None keeps all.
 

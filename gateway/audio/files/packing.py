@@ -27,6 +27,7 @@ from gateway.types import (
     Event,
     Failed,
     FileFormat,
+    Flushed,
     Interrupted,
     Started,
 )
@@ -44,6 +45,10 @@ class FileWriter(Protocol):
 
     def write(self, payload: bytes) -> bytes:
         """One packet."""
+        ...
+
+    def flush(self) -> bytes:
+        """What is held back and can leave: nothing follows for a while."""
         ...
 
     def finish(self, audio_ms: float | None) -> bytes:
@@ -69,6 +74,10 @@ class WavFile:
         """The samples."""
         return payload
 
+    def flush(self) -> bytes:
+        """Nothing is ever held back."""
+        return b""
+
     def finish(self, audio_ms: float | None) -> bytes:
         """Nothing is left."""
         return b""
@@ -90,6 +99,10 @@ class OggFile:
     def write(self, payload: bytes) -> bytes:
         """A page, once it is full."""
         return self._ogg.write(payload)
+
+    def flush(self) -> bytes:
+        """The page as it is."""
+        return self._ogg.flush()
 
     def finish(self, audio_ms: float | None) -> bytes:
         """The last page."""
@@ -157,6 +170,10 @@ class EncodedFile:
         self._samples += samples
         self._container.mux(self._stream.encode(frame))
         return self._written.take()
+
+    def flush(self) -> bytes:
+        """An encoder lets the last frame or two out only at its end."""
+        return b""
 
     def finish(self, audio_ms: float | None) -> bytes:
         """Flush the encoder."""
@@ -232,6 +249,9 @@ class FileStage:
             return self._start(event)
         if isinstance(event, Configured):
             self._silent[event.context] = event.settings.format
+        if isinstance(event, Flushed) and (writer := self._writers.get(event.context)) is not None:
+            rest = writer.flush()
+            return (_piece(event.context, rest), event) if rest else (event,)
         if isinstance(event, Done | Interrupted | Failed):
             return self._finish(event)
         return (event,)
