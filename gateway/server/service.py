@@ -121,17 +121,20 @@ class Service:
         sink: Sink,
         limits: Limits | None = None,
         resumption: Resumption | None = None,
+        independent_contexts: bool = False,
     ) -> AsyncIterator[SessionDriver]:
         """A session for as long as the block lasts; then all its work in the engine is aborted.
 
         With a `resumption` it is the session that the client had before, or a new one; and it
-        outlives the block for a while, unless the client takes its leave. Raises OverloadedError
-        and ResumeExpiredError before anything is allocated.
+        outlives the block for a while, unless the client takes its leave. Of
+        `independent_contexts` none waits for another. Raises OverloadedError and
+        ResumeExpiredError before anything is allocated.
         """
         try:
             driver = self._find(resumption, sink)
             if driver is None:
-                driver = self._open(protocol, sink, limits or self.config.limits, resumption)
+                limits = limits or self.config.limits
+                driver = self._open(protocol, sink, limits, resumption, independent_contexts)
         except GatewayError as error:
             self.metrics.refused_total.labels(error.code).inc()
             raise
@@ -160,7 +163,12 @@ class Service:
         return driver
 
     def _open(
-        self, protocol: str, sink: Sink, limits: Limits, resumption: Resumption | None
+        self,
+        protocol: str,
+        sink: Sink,
+        limits: Limits,
+        resumption: Resumption | None,
+        independent_contexts: bool,
     ) -> SessionDriver:
         info = self.info
         if len(self._sessions) >= self.config.max_sessions:
@@ -175,7 +183,13 @@ class Service:
         token = None if resumption is None else secrets.token_urlsafe(32)
         driver = SessionDriver(
             lambda now_ms: Session(
-                session_id, facts_of(info), limits, chain, now_ms, resume_token=token
+                session_id,
+                facts_of(info),
+                limits,
+                chain,
+                now_ms,
+                resume_token=token,
+                independent_contexts=independent_contexts,
             ),
             self._engine,
             self.metrics,

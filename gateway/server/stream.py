@@ -56,13 +56,20 @@ async def serve_stream(websocket: WebSocket, service: Service, route: SocketRout
     opening = opening_of(websocket, service)
     sink = StreamSink(route.open(opening), websocket, service)
     try:
-        key = offered_key(opening, route)
+        key, first = offered_key(opening, route), None
+        if key is None and route.key_in_message is not None and service.config.api_keys:
+            first = await _first_message(websocket, service.config.request_timeout_ms)
+            key = None if first is None else route.key_in_message(first)
         service.authorize(key)
         resumption = resumption_of(opening.query, key) if route.resumable else None
         limits = route.limits(opening)
-        async with service.session(route.name, sink, limits, resumption) as driver:
+        async with service.session(
+            route.name, sink, limits, resumption, route.independent_contexts
+        ) as driver:
             sink.driver = driver
             driver.begin()
+            if first is not None:
+                _obey(first, driver, sink)
             await _converse(websocket, driver, sink)
     except (OverloadedError, ClientError) as error:
         sink.send(Failed(None, error.code, str(error)))
@@ -70,6 +77,17 @@ async def serve_stream(websocket: WebSocket, service: Service, route: SocketRout
         await _write(websocket, sink)
     finally:
         sink.release()
+
+
+async def _first_message(websocket: WebSocket, timeout_ms: int) -> str | bytes | None:
+    """What a client says first, if it says anything within `timeout_ms`."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            message = await websocket.receive()
+    except TimeoutError:
+        return None
+    text: str | bytes | None = message.get("text")
+    return message.get("bytes") if text is None else text
 
 
 async def _handshake(websocket: WebSocket, route: SocketRoute) -> bool:
