@@ -108,8 +108,12 @@ class HttpDialect(Dialect, Protocol):
 class SocketRoute:
     """Where a dialect's WebSockets connect.
 
-    `key_headers`, `key_queries`: where, beside `Authorization`, its clients put their key.
+    `key_headers`, `key_queries`: where, beside `Authorization`, its clients put their key;
+    `key_in_message`: finds it in the first message of those that put it there.
     `resumable`: its clients count messages and may come back (see PROTOCOL.md).
+    `independent_contexts`: they are spoken beside one another, and none waits for another.
+    `refusal`: for those whose handshake is refused by an HTTP status; with it `open` may raise
+    GatewayError, and a wrong key or no room is told in the same way. Others are told on the socket.
     """
 
     name: str
@@ -119,7 +123,10 @@ class SocketRoute:
     resumable: bool = False
     key_headers: tuple[str, ...] = ()
     key_queries: tuple[str, ...] = ()
+    key_in_message: Callable[[str | bytes], str | None] | None = None
+    independent_contexts: bool = False
     limits: Callable[[Opening], Limits] = lambda opening: opening.limits
+    refusal: Callable[[GatewayError], HttpAnswer] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +143,18 @@ class HttpRoute:
 
 @dataclass(frozen=True, slots=True)
 class LookupRoute:
-    """A question that needs no session: lists of voices and models."""
+    """A question that needs no session: lists of voices and models.
+
+    `claims`: whether a request is one of this dialect's, where several answer at the same path;
+    the first route that claims it does, so the one that takes all comes last.
+    """
 
     path: str
     answer: Callable[[Opening], HttpAnswer]
     refusal: Callable[[GatewayError], HttpAnswer]
     key_headers: tuple[str, ...] = ()
     key_queries: tuple[str, ...] = ()
+    claims: Callable[[Opening], bool] = lambda opening: True
 
 
 Route = SocketRoute | HttpRoute | LookupRoute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any
 
@@ -17,7 +17,7 @@ from starlette.websockets import WebSocket
 
 from engine.api import SpeechEngine
 from gateway.config import Config
-from gateway.dialects import HttpRoute, SocketRoute
+from gateway.dialects import HttpRoute, LookupRoute, SocketRoute
 from gateway.dialects import Route as DialectRoute
 from gateway.dialects.registry import ROUTES
 from gateway.server.guard import Guard
@@ -85,7 +85,7 @@ def create_app(service: Service) -> Starlette:
     guard = Middleware(Guard, config=service.config, metrics=service.metrics)
     return Starlette(
         routes=[
-            *(_served(route, service) for route in ROUTES),
+            *_served(ROUTES, service),
             Route("/healthz", pages.healthz),
             Route("/readyz", pages.readyz),
             Route("/metrics", pages.metrics),
@@ -96,17 +96,25 @@ def create_app(service: Service) -> Starlette:
     )
 
 
-def _served(route: DialectRoute, service: Service) -> BaseRoute:
-    """A dialect's route, opened."""
-    if isinstance(route, SocketRoute):
+def _served(routes: Sequence[DialectRoute], service: Service) -> Iterator[BaseRoute]:
+    """The dialects' routes, opened. Lookups of one path share an endpoint."""
+    lookups: dict[str, list[LookupRoute]] = {}
+    for route in routes:
+        if isinstance(route, LookupRoute):
+            lookups.setdefault(route.path, []).append(route)
+        elif isinstance(route, HttpRoute):
+            yield Route(route.path, SpeechEndpoint(service, route), methods=[route.method])
+        else:
+            yield WebSocketRoute(route.path, _stream(route, service))
+    for path, sharing in lookups.items():
+        yield Route(path, LookupEndpoint(service, sharing).answer)
 
-        async def stream(websocket: WebSocket) -> None:
-            await serve_stream(websocket, service, route)
 
-        return WebSocketRoute(route.path, stream)
-    if isinstance(route, HttpRoute):
-        return Route(route.path, SpeechEndpoint(service, route), methods=[route.method])
-    return Route(route.path, LookupEndpoint(service, route).answer)
+def _stream(route: SocketRoute, service: Service) -> Callable[[WebSocket], Awaitable[None]]:
+    async def stream(websocket: WebSocket) -> None:
+        await serve_stream(websocket, service, route)
+
+    return stream
 
 
 class PageFiles:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -165,18 +165,19 @@ def _response(answer: HttpAnswer, error: GatewayError | None = None) -> Response
 
 
 class LookupEndpoint:
-    """One question: access is checked, the engine must be ready."""
+    """The questions of one path: access is checked, the engine must be ready."""
 
-    def __init__(self, service: Service, route: LookupRoute) -> None:
+    def __init__(self, service: Service, routes: Sequence[LookupRoute]) -> None:
         self._service = service
-        self._route = route
+        self._routes = routes
 
     async def answer(self, request: Request) -> Response:
         """The endpoint."""
         opening = opening_of(request, self._service)
+        route = next((r for r in self._routes if r.claims(opening)), self._routes[-1])
         try:
-            self._service.authorize(offered_key(opening, self._route))
+            self._service.authorize(offered_key(opening, route))
             _ = self._service.info
+            return _response(route.answer(opening))
         except GatewayError as error:
-            return _response(self._route.refusal(error), error)
-        return _response(self._route.answer(opening))
+            return _response(route.refusal(error), error)

@@ -118,6 +118,14 @@ class Service:
         got = "none" if key is None else "another one"
         raise UnauthorizedError(f"expected a valid API key, got {got}")
 
+    def check_room(self) -> None:
+        """Whether another session could be opened now. Raises OverloadedError."""
+        _ = self.info
+        if len(self._sessions) >= self.config.max_sessions:
+            raise OverloadedError(
+                f"expected at most {self.config.max_sessions} sessions, got one more; retry later"
+            )
+
     @contextlib.asynccontextmanager
     async def session(
         self,
@@ -125,17 +133,20 @@ class Service:
         sink: Sink,
         limits: Limits | None = None,
         resumption: Resumption | None = None,
+        independent_contexts: bool = False,
     ) -> AsyncIterator[SessionDriver]:
         """A session for as long as the block lasts; then all its work in the engine is aborted.
 
         With a `resumption` it is the session that the client had before, or a new one; and it
-        outlives the block for a while, unless the client takes its leave. Raises OverloadedError
-        and ResumeExpiredError before anything is allocated.
+        outlives the block for a while, unless the client takes its leave. Of
+        `independent_contexts` none waits for another. Raises OverloadedError and
+        ResumeExpiredError before anything is allocated.
         """
         try:
             driver = self._find(resumption, sink)
             if driver is None:
-                driver = self._open(protocol, sink, limits or self.config.limits, resumption)
+                limits = limits or self.config.limits
+                driver = self._open(protocol, sink, limits, resumption, independent_contexts)
         except GatewayError as error:
             self.metrics.refused_total.labels(error.code).inc()
             raise
@@ -164,13 +175,15 @@ class Service:
         return driver
 
     def _open(
-        self, protocol: str, sink: Sink, limits: Limits, resumption: Resumption | None
+        self,
+        protocol: str,
+        sink: Sink,
+        limits: Limits,
+        resumption: Resumption | None,
+        independent_contexts: bool,
     ) -> SessionDriver:
+        self.check_room()
         info = self.info
-        if len(self._sessions) >= self.config.max_sessions:
-            raise OverloadedError(
-                f"expected at most {self.config.max_sessions} sessions, got one more; retry later"
-            )
 
         def chain(audio_format: AudioFormat, speed: float) -> AudioChain:
             return make_chain(audio_format, info.sample_rate_hz, speed)
@@ -186,6 +199,7 @@ class Service:
                 now_ms,
                 self._segmenters,
                 resume_token=token,
+                independent_contexts=independent_contexts,
             ),
             self._engine,
             self.metrics,

@@ -24,10 +24,14 @@ LEAVING_FACTOR = 4
 
 
 class Roster:
-    """Allocates places for utterances and frees them. `queue` is in playing order."""
+    """Allocates places for utterances and frees them. `queue` is in playing order.
 
-    def __init__(self, max_contexts: int) -> None:
+    `independent`: they are played beside one another, not one after another.
+    """
+
+    def __init__(self, max_contexts: int, independent: bool = False) -> None:
         self.queue: list[Utterance] = []
+        self.independent = independent
         self._max = max_contexts
         self._over: OrderedDict[str, Utterance] = OrderedDict()
         self._answers: OrderedDict[str, Interrupted] = OrderedDict()  # the final ones
@@ -57,6 +61,11 @@ class Roster:
         generation = max(self._spent[context_id] - 1, 0)
         return Interrupted(context_id, generation, "", "", 0.0, 0.0, True, 0, ended=False)
 
+    def lanes(self) -> list[list[Utterance]]:
+        """Those with something to say, in playing order; lanes do not wait for each other."""
+        speaking = [utterance for utterance in self.queue if utterance.speaking]
+        return [[utterance] for utterance in speaking] if self.independent else [speaking]
+
     def clear(self) -> None:
         """The session is over."""
         self.queue.clear()
@@ -71,6 +80,8 @@ class Roster:
     @property
     def last_playout(self) -> Playout | None:
         """What a new utterance is played after."""
+        if self.independent:
+            return None
         return self.queue[-1].playout if self.queue else self._last_playout
 
     def over(self) -> list[Utterance]:

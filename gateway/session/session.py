@@ -3,7 +3,8 @@
 Theory of operation. Utterances stand in a queue in the order of their opening. Every call does its
 own small thing and then settles: submit what may be submitted, send what is due, until neither
 changes anything. The shell performs the `effects`, tells the time, calls `tick` when
-`next_deadline_ms` has come, and hands back what the engine says about each request. A session
+`next_deadline_ms` has come, and hands back what the engine says about each request. In a session
+of independent contexts each utterance is a queue of its own. A session
 with a `resume_token` outlives its connection for a while: see `resume.py`.
 """
 
@@ -60,6 +61,7 @@ class Session:
         now_ms: float,
         segmenter_factory: SegmenterFactory = segmenter_for,
         resume_token: str | None = None,
+        independent_contexts: bool = False,
     ) -> None:
         self.id = session_id
         self._limits = limits
@@ -84,7 +86,7 @@ class Session:
             next_number=lambda: next(numbers),
             next_request_id=lambda: f"{session_id}.{next(request_numbers)}",
         )
-        self._roster = Roster(limits.max_contexts)
+        self._roster = Roster(limits.max_contexts, independent_contexts)
         self._requests = Requests(self._effects.append)
         self._commands = Commands(shared, self._roster, self._requests)
         self._effects.append(Send((self._greeting(resumed=False),)))  # not counted, never replayed
@@ -165,7 +167,8 @@ class Session:
             return 0.0
         for utterance in self._roster.queue:
             deadlines += utterance.deadlines_ms(sending and utterance.speaking)
-            sending = sending and not utterance.speaking  # only the front one sends
+            if utterance.speaking and not self._roster.independent:
+                sending = False  # only the front one sends
         return max(min(deadlines), 0.0) if deadlines else None
 
     def set_writable(self, writable: bool, now_ms: float) -> None:
@@ -270,19 +273,20 @@ class Session:
                 self._cut_short = changed and self._unsent >= BURST_EVENTS
 
     def _submit(self, now_ms: float) -> bool:
-        speaking = [u for u in self._roster.queue if u.speaking]
-        utterance = choose(speaking, self._limits.look_ahead_segments)
-        if utterance is None and self._resume_window.active:
-            utterance = choose_unsent(speaking, now_ms)
-        if utterance is None:
-            return False
-        request_id = utterance.submit(now_ms)
-        if request_id is not None:
-            self._requests.add(request_id, utterance)
-        return True
+        for lane in self._roster.lanes():
+            utterance = choose(lane, self._limits.look_ahead_segments)
+            if utterance is None and self._resume_window.active:
+                utterance = choose_unsent(lane, now_ms)
+            if utterance is not None:
+                request_id = utterance.submit(now_ms)
+                if request_id is not None:
+                    self._requests.add(request_id, utterance)
+                return True
+        return False
 
     def _pump(self, now_ms: float) -> bool:
-        for utterance in self._roster.queue:
-            if utterance.speaking:
-                return utterance.pump(now_ms)
-        return False
+        changed = False
+        for lane in self._roster.lanes():
+            if lane:
+                changed = lane[0].pump(now_ms) or changed
+        return changed
