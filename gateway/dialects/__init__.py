@@ -112,6 +112,8 @@ class SocketRoute:
     `key_in_message`: finds it in the first message of those that put it there.
     `resumable`: its clients count messages and may come back (see PROTOCOL.md).
     `independent_contexts`: they are spoken beside one another, and none waits for another.
+    `refusal`: for those whose handshake is refused by an HTTP status; with it `open` may raise
+    GatewayError, and a wrong key or no room is told in the same way. Others are told on the socket.
     """
 
     name: str
@@ -124,6 +126,7 @@ class SocketRoute:
     key_in_message: Callable[[str | bytes], str | None] | None = None
     independent_contexts: bool = False
     limits: Callable[[Opening], Limits] = lambda opening: opening.limits
+    refusal: Callable[[GatewayError], HttpAnswer] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,14 @@ class Service:
         got = "none" if key is None else "another one"
         raise UnauthorizedError(f"expected a valid API key, got {got}")
 
+    def check_room(self) -> None:
+        """Whether another session could be opened now. Raises OverloadedError."""
+        _ = self.info
+        if len(self._sessions) >= self.config.max_sessions:
+            raise OverloadedError(
+                f"expected at most {self.config.max_sessions} sessions, got one more; retry later"
+            )
+
     @contextlib.asynccontextmanager
     async def session(
         self,
@@ -174,11 +182,8 @@ class Service:
         resumption: Resumption | None,
         independent_contexts: bool,
     ) -> SessionDriver:
+        self.check_room()
         info = self.info
-        if len(self._sessions) >= self.config.max_sessions:
-            raise OverloadedError(
-                f"expected at most {self.config.max_sessions} sessions, got one more; retry later"
-            )
 
         def chain(audio_format: AudioFormat, speed: float) -> AudioChain:
             return make_chain(audio_format, info.sample_rate_hz, speed)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from gateway.dialects import Close, Dialect, SocketRoute
+from gateway.dialects import Close, Dialect, Opening, SocketRoute
 from gateway.errors import (
     ClientError,
     GatewayError,
@@ -51,10 +51,11 @@ class StreamSink(DialectSink):
 
 async def serve_stream(websocket: WebSocket, service: Service, route: SocketRoute) -> None:
     """Handle one WebSocket from handshake to close."""
-    if not await _handshake(websocket, route):
-        return
     opening = opening_of(websocket, service)
-    sink = StreamSink(route.open(opening), websocket, service)
+    dialect = await _dialect(websocket, opening, service, route)
+    if dialect is None or not await _handshake(websocket, route):
+        return
+    sink = StreamSink(dialect, websocket, service)
     try:
         key, first = offered_key(opening, route), None
         if key is None and route.key_in_message is not None and service.config.api_keys:
@@ -77,6 +78,25 @@ async def serve_stream(websocket: WebSocket, service: Service, route: SocketRout
         await _write(websocket, sink)
     finally:
         sink.release()
+
+
+async def _dialect(
+    websocket: WebSocket, opening: Opening, service: Service, route: SocketRoute
+) -> Dialect | None:
+    """The connection's translator; None when the handshake was refused by an HTTP status."""
+    if route.refusal is None:
+        return route.open(opening)
+    try:
+        service.authorize(offered_key(opening, route))
+        service.check_room()
+        return route.open(opening)
+    except GatewayError as error:
+        answer = route.refusal(error)
+        headers = dict(answer.headers)
+        await websocket.send_denial_response(
+            Response(answer.body, answer.status, headers, answer.media_type)
+        )
+        return None
 
 
 async def _first_message(websocket: WebSocket, timeout_ms: int) -> str | bytes | None:
