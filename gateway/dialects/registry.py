@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.dialects import Route, native, openai
+from gateway.dialects import Route, deepgram, native, openai
 
 ROUTES: tuple[Route, ...] = (
     *native.ROUTES,
     *openai.ROUTES,
+    *deepgram.ROUTES,
 )
