@@ -40,7 +40,7 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     speakable: bool = True
     normalize: bool = False
     pronunciations: dict[str, str] = {}  # word -> respelling
-    speed: Annotated[float, Meta(ge=0.5, le=2.0)] = 1.0
+    speed: Annotated[float, Meta(ge=0.25, le=4.0)] = 1.0
     # audio is sent at most this far ahead of playback; 0: as it is made
     lead_ms: Annotated[int, Meta(ge=0, le=30_000)] = 1500
     words: bool = False
