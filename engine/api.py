@@ -46,6 +46,7 @@ class EngineInfo:
 
     `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else, like
     any text in which the checkpoint finds nothing to say, it is over at once, with no frames.
+    `languages`: ISO 639-1 codes of the languages it reads; none: no list was made of them.
     """
 
     checkpoint: str
@@ -56,6 +57,7 @@ class EngineInfo:
     max_frames: int
     voices: tuple[str, ...]
     speaks_tags: bool = True
+    languages: tuple[str, ...] = ()
 
     @property
     def frame_ms(self) -> float:

@@ -56,6 +56,7 @@ def facts_of(info: api.EngineInfo) -> EngineFacts:
         max_frames=info.max_frames,
         voices=info.voices,
         speaks_tags=info.speaks_tags,
+        languages=info.languages,
     )
 
 

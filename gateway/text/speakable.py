@@ -144,7 +144,7 @@ class SegmentWriter:
     """Turns raw segments into what the engine gets; remembers who is speaking.
 
     A segment of a multi-speaker text begins with the tag of the speaker it belongs to, also when
-    the tag was in an earlier segment.
+    the tag was in an earlier segment. `style`: words of a free-form tag that each segment gets.
     """
 
     def __init__(
@@ -153,7 +153,9 @@ class SegmentWriter:
         speakable: bool = True,
         language: str | None = None,
         pronunciations: Mapping[str, str] | None = None,
+        style: str = "",
     ) -> None:
+        self._style = f"[{style}] " if style else ""
         self._speakable = speakable
         self._normalize = _normalizer(language) if language is not None else None
         self._table = PronunciationTable(pronunciations or {})
@@ -183,8 +185,9 @@ class SegmentWriter:
         silent = not _SAYABLE.search(words) if self._speakable else _WORDLESS.fullmatch(words)
         if silent:
             spoken.clear()
-        elif self._tag and not SPEAKER_TAG.match(spoken.text):
-            spoken.prefix(self._tag)
+        else:
+            own = SPEAKER_TAG.match(spoken.text)
+            spoken.insert(own.end() if own else 0, self._style if own else self._tag + self._style)
         if tags:
             self._tag = tags[-1]
         return spoken

@@ -71,6 +71,8 @@ from gateway.types.settings import (
     Limits,
     SamplingSettings,
     SettingsPatch,
+    is_language,
+    is_style,
 )
 from gateway.types.voices import VoiceNames, plain_name
 
@@ -129,5 +131,7 @@ __all__ = [
     "WarmVoice",
     "Word",
     "Words",
+    "is_language",
+    "is_style",
     "plain_name",
 ]

@@ -36,6 +36,7 @@ class SegmentPolicy:
     speakable: bool = True  # Markdown, code, emoji and bare URLs become something one would say
     normalize: bool = False  # numbers, dates, money and times become words
     language: str = "en"  # of `normalize`
+    style: str = ""  # words of a free-form tag in front of every segment
 
     def __post_init__(self) -> None:
         for name in ("mode", "first_mode"):

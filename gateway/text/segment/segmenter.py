@@ -46,6 +46,7 @@ class Segmenter:
             speakable=policy.speakable,
             language=policy.language if policy.normalize else None,
             pronunciations=pronunciations or {},
+            style=policy.style,
         )
         self._structure = Structure(follow_fences=policy.speakable)
         self._pace = Pace(policy)
@@ -237,5 +238,7 @@ def segmenter_for(settings: ContextSettings) -> Segmenter:
         max_buffer_delay_ms=settings.max_buffer_delay_ms,
         speakable=settings.speakable,
         normalize=settings.normalize,
+        language=settings.language,
+        style=settings.style,
     )
     return Segmenter(policy, settings.pronunciations)
