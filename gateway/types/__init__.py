@@ -66,6 +66,7 @@ from gateway.types.segments import (
     SegmentLike,
 )
 from gateway.types.settings import (
+    MAX_STYLE_CHARS,
     ContextSettings,
     EngineFacts,
     Limits,
@@ -110,6 +111,7 @@ __all__ = [
     "Interrupted",
     "Limits",
     "MAX_ID_CHARS",
+    "MAX_STYLE_CHARS",
     "OPUS_RATE_HZ",
     "Packet",
     "Playback",
