@@ -6,9 +6,10 @@ has a meaning here acts, the rest is ignored and named in the response's header 
 
 from __future__ import annotations
 
-from gateway.dialects import HttpRoute, LookupRoute, Route
+from gateway.dialects import HttpRoute, LookupRoute, Route, SocketRoute
 from gateway.dialects.openai import lookups
 from gateway.dialects.openai.errors import error_body, refusal
+from gateway.dialects.openai.realtime import RealtimeDialect
 from gateway.dialects.openai.request import SpeechCall, parse
 from gateway.dialects.openai.speech import IGNORED_HEADER, SpeechDialect
 
@@ -23,6 +24,13 @@ def _lookup(path: str, answer: lookups.Answer) -> LookupRoute:
 
 ROUTES: tuple[Route, ...] = (
     HttpRoute("openai", "/v1/audio/speech", SpeechDialect, key_headers=_KEY_HEADERS),
+    SocketRoute(
+        "openai-realtime",
+        "/v1/realtime",
+        RealtimeDialect,
+        subprotocol="realtime",
+        key_headers=_KEY_HEADERS,
+    ),
     _lookup("/v1/models", lookups.models),
     _lookup("/v1/models/{model:path}", lookups.model),
     _lookup("/v1/audio/models", lookups.audio_models),
