@@ -131,7 +131,7 @@ class RealtimeDialect:
             )
         sound = self._sound.updated(params, self._opening)
         waiting = self._conversation.waiting() if params.input is None else []
-        text = spoken_text(waiting if params.input is None else params.input)
+        text = spoken_text(waiting) or spoken_text([self._item(i) for i in params.input or ()])
         if not text:
             raise InvalidValueError(
                 "response.input: expected a message with text since the last response, got none"
@@ -146,6 +146,12 @@ class RealtimeDialect:
         self._keep(response)
         begun = [self._named(named) for named in response.begin()]
         return [*begun, Configure(name, sound.patch(self._opening)), Text(name, text), End(name)]
+
+    def _item(self, item: messages.Item) -> messages.Item | Entry:
+        """Of a response's own input, which may refer to the conversation's."""
+        if item.type != "item_reference":
+            return item
+        return self._conversation.find(item.id or "")
 
     def _stop(self, name: str) -> Command:
         self._responses[name].stopping = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,13 +41,22 @@ class Entry:
         return {**shape, "status": self.status, "role": self.role, "content": content}
 
 
-def spoken_text(items: list[Item] | list[Entry]) -> str:
+def spoken_text(items: Sequence[Item | Entry]) -> str:
     """What a response says: the assistant's messages among the items, else the user's."""
     for role in ("assistant", "user"):
         texts = [item.text for item in items if item.type == "message" and item.role == role]
-        if text := "\n".join(text for text in texts if text.strip()):
-            return text
+        if any(text.strip() for text in texts):
+            return _joined(texts)
     return ""
+
+
+def _joined(texts: list[str]) -> str:
+    """One text, with a blank between messages that brought none."""
+    whole = ""
+    for text in texts:
+        blank = whole and text and not whole[-1].isspace() and not text[0].isspace()
+        whole += f" {text}" if blank else text
+    return whole
 
 
 class Conversation:

@@ -316,7 +316,11 @@ async def test_items() -> None:
         await until_event(connection, "conversation.item.deleted")
         await connection.response.create()
         done, _ = await until_event(connection, "response.done")
-        assert done.response.output[0].content[0].transcript == "A.\nC."
+        assert done.response.output[0].content[0].transcript == "A. C."
+        reference: Any = {"type": "item_reference", "id": "c"}
+        await connection.response.create(response={"input": [reference, message("D.")]})
+        done, _ = await until_event(connection, "response.done")
+        assert done.response.output[0].content[0].transcript == "C. D."
 
 
 async def test_browsers_put_the_key_into_a_subprotocol() -> None:
