@@ -6,20 +6,24 @@ import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.resources.realtime.realtime import AsyncRealtimeConnection as Connection
+from openai.types.realtime import RealtimeServerEvent
 from websockets.asyncio.client import connect
 
 from engine.fake import Failure, FakeEngine, FakeEngineConfig
 from gateway.dialects.openai.realtime import RealtimeDialect
 from gateway.errors import ClientError
-from gateway.types import Hello
+from gateway.types import Hello, Limits
 from tests.gateway.dialects.openai.test_speech import opening
+from tests.gateway.fake_parts import FACTS
+from tests.gateway.fakes import FakeEngine as CoreEngine
+from tests.gateway.fakes import Harness
 from tests.gateway.shell import SLOW, gateway, until
 
 TEXT = "Hello there my friend. How are you today? It is a very fine day."
@@ -337,6 +341,11 @@ async def test_browsers_put_the_key_into_a_subprotocol() -> None:
             assert ws.close_code == 4401
 
 
+# What the SDK has a type for.
+KNOWN = {
+    get_args(kind.model_fields["type"].annotation)[0]
+    for kind in get_args(get_args(RealtimeServerEvent)[0])
+}
 KINDS = st.sampled_from(
     "session.update conversation.item.create conversation.item.truncate response.create "
     "conversation.item.retrieve conversation.item.delete response.cancel nothing "
@@ -365,6 +374,77 @@ MESSAGES = st.builds(
         max_size=3,
     ),
 )
+
+TEXTS = st.sampled_from(["Hello there. ", "How are you? ", "boom", "NUL \0", "...", "", "x" * 90])
+LIKELY = st.one_of(
+    st.builds(
+        lambda text, role: {"type": "conversation.item.create", "item": message(text, role)},
+        TEXTS,
+        st.sampled_from(["user", "assistant", "system"]),
+    ),
+    st.builds(
+        lambda text, beside: {
+            "type": "response.create",
+            "response": {"input": [message(text)], "conversation": "none" if beside else "auto"},
+        },
+        TEXTS,
+        st.booleans(),
+    ),
+    st.builds(
+        lambda number, ms: {
+            "type": "conversation.item.truncate",
+            "item_id": f"item_{number}",
+            "audio_end_ms": ms,
+        },
+        st.integers(1, 40),
+        st.sampled_from([0, 100, 100_000]),
+    ),
+    st.sampled_from(
+        [
+            {"type": "response.create"},
+            {"type": "response.cancel"},
+            {"type": "output_audio_buffer.clear"},
+            {"type": "session.update", "session": {"audio": {"output": {"speed": 2}}}},
+        ]
+    ),
+).map(json.dumps)
+
+
+@given(
+    st.lists(st.tuples(LIKELY | MESSAGES, st.sampled_from([0, 5, 50, 500])), max_size=15),
+    st.sampled_from([1, 8]),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_conversation_comes_to_rest(said: list[tuple[str, int]], contexts: int) -> None:
+    """Every response ends once, no context is left open, every event is one of the API's."""
+    engine = CoreEngine(failures={"boom": "engine_failed"})
+    h = Harness(engine, Limits(max_contexts=contexts, max_buffered_chars=200))
+    dialect = RealtimeDialect(opening(facts=FACTS))
+    told: list[dict[str, Any]] = []
+    seen = 0
+
+    def tell() -> None:
+        nonlocal seen
+        for _, event in h.sent[seen:]:
+            told.extend(json.loads(frame) for frame in dialect.encode(event))
+        seen = len(h.sent)
+
+    for frame, wait_ms in [*said, ('{"type":"session.update","session":{}}', 60_000)]:
+        try:
+            items = dialect.decode(frame)
+            told += [json.loads(item) for item in items if isinstance(item, str)]
+            h.session.receive([i for i in items if not isinstance(i, str)], h.now_ms)  # type: ignore[misc]
+        except ClientError as error:
+            h.session.refuse(error)
+        h.collect()
+        tell()
+        h.run(wait_ms)
+        tell()
+    created = [event["response"]["id"] for event in told if event["type"] == "response.created"]
+    done = [event["response"]["id"] for event in told if event["type"] == "response.done"]
+    assert sorted(created) == sorted(done)
+    assert not h.session._roster.queue
+    assert {event["type"] for event in told} <= KNOWN
 
 
 @given(st.lists(MESSAGES | st.binary(max_size=20) | st.text(max_size=20), max_size=6))
