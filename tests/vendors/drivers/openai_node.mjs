@@ -9,7 +9,7 @@ import { OpenAIRealtimeWS } from "openai/realtime/ws";
 import selfsigned from "selfsigned";
 
 const TEXT = "The ship sails in the morning. We had soup and bread for lunch.";
-const LONG = "It was a long and quiet day by the sea. ".repeat(48);
+const LONG = "It was a long and quiet day by the sea. ".repeat(24);
 const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"];
 const COMMON = { model: "tts-1", voice: "alloy" };
 
