@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for room in ("python", "cli", "examples")
+    for room in ("python", "sound", "cli", "examples")
     for path in (ROOT / "clients" / room).glob("[a-z]*.py")
 )
 

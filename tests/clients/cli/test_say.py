@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from clients.cli import say as cli
-from clients.python import SpeechError, device
-from clients.python.files import duration_samples
+from clients.python import SpeechError
+from clients.sound import device
+from clients.sound.files import duration_samples
 from engine.fake import Failure, FakeEngine
 from tests.gateway.shell import gateway
 
