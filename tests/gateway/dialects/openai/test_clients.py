@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.fake import FakeEngine, FakeEngineConfig
-from tests.gateway.server.test_http import decoded
+from tests.gateway.server.connection.test_http import decoded
 from tests.gateway.shell import gateway, http
 
 CASES = json.loads((Path(__file__).parent / "clients.json").read_text(encoding="utf-8"))
