@@ -111,6 +111,7 @@ class EngineFacts:
     voices: tuple[str, ...] = ("default",)
     wants_words: bool = False  # figures and short forms are to be words: `normalize` is then on
     speaks_tags: bool = True  # a lone tag, such as `[laugh]`, makes a sound
+    languages: tuple[str, ...] = ()  # ISO 639-1 codes that the checkpoint reads; none: any
 
     @property
     def frame_ms(self) -> float:

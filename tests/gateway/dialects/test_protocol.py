@@ -58,6 +58,7 @@ EVENTS: list[Event] = [
         "checkpoint": "s2-pro", "sample_rate_hz": 44100, "frame_samples": 2048,
         "num_codebooks": 10, "max_streams": 16, "max_frames": 2048, "wants_words": False,
         "speaks_tags": True,
+        "languages": [],
     }),
     Configured("c1", ContextSettings()),
     Started("c1", 1, 0, AudioFormat(Codec.PCM_S16LE, 24_000), 0),
