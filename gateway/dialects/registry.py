@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.dialects import Route, native, openai
+from gateway.dialects import Route, cartesia, native, openai
 
 ROUTES: tuple[Route, ...] = (
+    *cartesia.ROUTES,
     *native.ROUTES,
     *openai.ROUTES,
 )
