@@ -9,6 +9,7 @@ from gateway.dialects import Route
 # Modules or folders beside this one. Where several answer at one path, the first that claims a
 # request gets it: whoever answers everybody comes last.
 DIALECTS = (
+    "cartesia",
     "native",
     "elevenlabs",
     "openai",
