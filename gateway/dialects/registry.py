@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.dialects import Route, deepgram, native, openai
+from gateway.dialects import Route, deepgram, fish, native, openai
 
 ROUTES: tuple[Route, ...] = (
     *native.ROUTES,
     *openai.ROUTES,
     *deepgram.ROUTES,
+    *fish.ROUTES,
 )
