@@ -14,6 +14,7 @@ DIALECTS = (
     "elevenlabs",
     "openai",
     "deepgram",
+    "fish",
 )
 
 ROUTES: tuple[Route, ...] = tuple(

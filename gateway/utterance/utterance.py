@@ -105,14 +105,21 @@ class Utterance:
     def text(self, text: str, now_ms: float) -> None:
         """A piece of text."""
         self.context.push(text, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()  # marks that the text has reached
 
     def end(self, now_ms: float) -> None:
         """No more text."""
         self.context.end(self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
 
     def flush(self, flush_id: int | str | None, now_ms: float) -> None:
         """Speak what is buffered."""
         self.context.flush(flush_id, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
+
+    def mark(self, mark_id: int | str) -> None:
+        """Tell when all text so far has been spoken."""
+        self.context.mark(mark_id)
         self._pass_flushes()
 
     def _pass_flushes(self) -> None:

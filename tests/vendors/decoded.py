@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import av
 import numpy as np
 from numpy.typing import NDArray
+
+from tests.vendors.conftest import Listener
+
+WORST_WER = 0.1  # over all that a client got
+WORST_SENTENCE_WER = 0.34  # one word of a short sentence may be heard as another
 
 Sound = tuple[NDArray[np.float32], int]  # mono samples, and their rate in Hz
 
@@ -33,3 +39,25 @@ def _decode(path: Path, kind: str | None, options: dict[str, str]) -> Sound:
     resampler = av.AudioResampler("flt", "mono", rate_hz)
     planes = [out.to_ndarray()[0] for frame in [*frames, None] for out in resampler.resample(frame)]
     return np.concatenate(planes).astype(np.float32), rate_hz
+
+
+@dataclass(slots=True)
+class Heard:
+    """Counts what was heard wrong of all that one client got."""
+
+    listener: Listener
+    wrong: float = 0.0
+    words: int = 0
+
+    def check(self, sound: Sound, text: str) -> None:
+        """The sound says the text, in a plausible time."""
+        words = len(text.split())
+        assert 0.15 * words < seconds_of(sound) < 0.7 * words, text
+        rate = self.listener.word_error_rate(*sound, text)
+        assert rate <= WORST_SENTENCE_WER, text
+        self.wrong += rate * words
+        self.words += words
+
+    def check_all(self) -> None:
+        """Over everything: nearly every word is right."""
+        assert self.words and self.wrong / self.words <= WORST_WER

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.vendors.conftest import Listener, Served
-from tests.vendors.decoded import Sound, file_sound, raw_sound, seconds_of
+from tests.vendors.decoded import Heard, file_sound, raw_sound, seconds_of
 from tests.vendors.environments import drive_node, drive_python
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -20,15 +20,6 @@ FIRST, SECOND = "The ship sails in the morning.", "We had soup and bread for lun
 BOTH = f"{FIRST} {SECOND}"
 LONG = "It was a long and quiet day by the sea. " * 12
 PLAN = json.dumps({"sentences": [FIRST, SECOND], "long": LONG})
-WORST_WER = 0.1
-SECONDS = {FIRST: (1.2, 4.0), SECOND: (1.2, 4.0), BOTH: (2.5, 8.0)}
-
-
-def check(listener: Listener, sound: Sound, text: str) -> None:
-    """The sound says the text in a plausible time."""
-    shortest_s, longest_s = SECONDS[text]
-    assert shortest_s < seconds_of(sound) < longest_s
-    assert listener.word_error_rate(*sound, text) <= WORST_WER
 
 
 def kinds(messages: list[dict[str, Any]]) -> list[str]:
@@ -44,26 +35,28 @@ def arguments(served: Served, folder: Path) -> tuple[str, ...]:
 
 
 def test_python(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "deepgram_python.py"
     seen: Any = drive_python(script, PYTHON, *arguments(served, tmp_path))
     raw = {"linear16": (24_000, "s16le"), "mulaw": (8_000, "mulaw"), "alaw": (8_000, "alaw")}
     for encoding, (rate_hz, kind) in raw.items():
-        check(listener, raw_sound(tmp_path / f"v1-{encoding}", rate_hz, kind), BOTH)
+        heard.check(raw_sound(tmp_path / f"v1-{encoding}", rate_hz, kind), BOTH)
         assert kinds(seen[f"v1-{encoding}"]) == ["Metadata", "Flushed", "Flushed"]
         assert [m["sequence_id"] for m in only(seen[f"v1-{encoding}"], "Flushed")] == [0, 1]
     assert seen["v1-clear"]["took_s"] < 1.0
     assert kinds(seen["v1-clear"]["messages"])[-2:] == ["Cleared", "Flushed"]
-    check(listener, raw_sound(tmp_path / "v1-after-clear", 24_000), FIRST)
+    heard.check(raw_sound(tmp_path / "v1-after-clear", 24_000), FIRST)
     files = {name: file_sound(tmp_path / f"rest.{name}") for name in _FILES}
     assert {name: sound[1] for name, sound in files.items()} == _FILES
     for sound in (*files.values(), file_sound(tmp_path / "rest-v2.wav")):
-        check(listener, sound, FIRST)
-    check(listener, raw_sound(tmp_path / "rest.linear16", 16_000), FIRST)
-    check(listener, raw_sound(tmp_path / "rest.mulaw", 8_000, "mulaw"), FIRST)
+        heard.check(sound, FIRST)
+    heard.check(raw_sound(tmp_path / "rest.linear16", 16_000), FIRST)
+    heard.check(raw_sound(tmp_path / "rest.mulaw", 8_000, "mulaw"), FIRST)
     assert "401" in seen["wrong-key"][1] and "400" in seen["wrong-encoding"][1]
     assert seen["rest-wrong-key"][0] == 401 and "INVALID_AUTH" in seen["rest-wrong-key"][1]
     assert seen["rest-empty"][0] == 400 and "PAYLOAD_ERROR" in seen["rest-empty"][1]
-    check_v2(listener, seen, tmp_path)
+    check_v2(heard, seen, tmp_path)
+    heard.check_all()
 
 
 # container -> the rate of what comes
@@ -77,10 +70,10 @@ _FILES = {
 }
 
 
-def check_v2(listener: Listener, seen: Any, folder: Path) -> None:
+def check_v2(heard: Heard, seen: Any, folder: Path) -> None:
     """Turns, what they are billed, and a barge-in with the words that were heard."""
     sound = raw_sound(folder / "v2", 24_000)
-    check(listener, sound, BOTH)
+    heard.check(sound, BOTH)
     turns = only(seen["v2"], "SpeechMetadata")
     assert [turn["input_character_count"] for turn in turns] == [len(FIRST), len(SECOND), 3]
     assert abs(sum(t["audio_duration_ms"] for t in turns) - 1000 * seconds_of(sound)) <= 3
@@ -94,41 +87,47 @@ def check_v2(listener: Listener, seen: Any, folder: Path) -> None:
     assert answer["text_spoken"] + answer["text_remaining"] == LONG
     codes = [message["code"] for message in only(seen["v2-interrupt"], "Warning")]
     assert codes == ["NO_AUDIO_GENERATED", "INVALID_INTERRUPT_OFFSET"]
-    check(listener, raw_sound(folder / "v2-after-interrupt", 24_000), FIRST)
+    heard.check(raw_sound(folder / "v2-after-interrupt", 24_000), FIRST)
 
 
 def test_node(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "deepgram_node.mjs"
     seen: Any = drive_node(script, NODE, *arguments(served, tmp_path))
-    check(listener, raw_sound(tmp_path / "node-v1", 24_000), BOTH)
-    check(listener, raw_sound(tmp_path / "node-v1-after-clear", 24_000), FIRST)
-    check(listener, raw_sound(tmp_path / "node-v2", 24_000), SECOND)
+    heard.check(raw_sound(tmp_path / "node-v1", 24_000), BOTH)
+    heard.check(raw_sound(tmp_path / "node-v1-after-clear", 24_000), FIRST)
+    heard.check(raw_sound(tmp_path / "node-v2", 24_000), SECOND)
     for name in ("node.mp3", "node.wav", "node.opus"):
-        check(listener, file_sound(tmp_path / name), FIRST)
+        heard.check(file_sound(tmp_path / name), FIRST)
     assert seen["v1"][-4:] == ["Flushed", "Flushed", "Cleared", "Flushed"]
     answer = only(seen["v2"], "SpeechInterrupted")[0]
     assert answer["text_spoken"] + answer["text_remaining"] == LONG
     assert 1 <= len(answer["text_spoken"].split()) < 10
     assert seen["rest-wrong-key"][0] == 401
+    heard.check_all()
 
 
 def test_pipecat(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "deepgram_pipecat.py"
     seen: Any = drive_python(script, PIPECAT, *arguments(served, tmp_path))
     for name in ("v1", "flux"):
         assert seen[name] == {"stopped": [1, 3, 4], "errors": []}
-        check(listener, raw_sound(tmp_path / f"{name}-1", 24_000), BOTH)
-        check(listener, raw_sound(tmp_path / f"{name}-3", 24_000), FIRST)  # after the barge-in
-        check(listener, raw_sound(tmp_path / f"{name}-4", 24_000), SECOND)  # at another speed
-    check(listener, raw_sound(tmp_path / "http-1", 24_000), FIRST)
+        heard.check(raw_sound(tmp_path / f"{name}-1", 24_000), BOTH)
+        heard.check(raw_sound(tmp_path / f"{name}-3", 24_000), FIRST)  # after the barge-in
+        heard.check(raw_sound(tmp_path / f"{name}-4", 24_000), SECOND)  # at another speed
+    heard.check(raw_sound(tmp_path / "http-1", 24_000), FIRST)
     assert "401" in seen["failures"][0] and "API key" in seen["failures"][0]
+    heard.check_all()
 
 
 def test_livekit(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "deepgram_livekit.py"
     seen: Any = drive_python(script, LIVEKIT, *arguments(served, tmp_path))
     said = {"stream": BOTH, "whole": FIRST, "after": FIRST, "both0": FIRST, "both1": SECOND}
     for version in ("v1", "v2"):
         for what, text in said.items():
-            check(listener, raw_sound(tmp_path / f"{version}-{what}", 24_000), text)
+            heard.check(raw_sound(tmp_path / f"{version}-{what}", 24_000), text)
         assert seen[f"{version}-refused"] == 401
+    heard.check_all()

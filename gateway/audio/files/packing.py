@@ -29,6 +29,7 @@ from gateway.types import (
     FileFormat,
     Flushed,
     Interrupted,
+    SegmentStarted,
     Started,
 )
 
@@ -236,6 +237,7 @@ class FileStage:
         self._file = file
         self._writers: dict[str, FileWriter] = {}
         self._silent: dict[str | None, AudioFormat] = {}  # contexts without a sound so far
+        self._segmented: dict[str, Started] = {}  # contexts with a file for each segment
 
     def apply(self, event: Event) -> Iterable[Event]:
         """The events that the dialect gets instead."""
@@ -247,6 +249,8 @@ class FileStage:
             return (dataclasses.replace(event, payload=piece, last=False),) if piece else ()
         if isinstance(event, Started):
             return self._start(event)
+        if isinstance(event, SegmentStarted) and event.context in self._segmented:
+            return self._next_file(event)
         if isinstance(event, Configured):
             self._silent[event.context] = event.settings.format
         if isinstance(event, Flushed) and (writer := self._writers.get(event.context)) is not None:
@@ -267,25 +271,46 @@ class FileStage:
         file = self._file()
         if file.container is Container.RAW:
             return (event,)
-        writer = file_writer(file, event.format, event.pre_skip_samples)
-        self._writers[event.context] = writer
+        if file.each_segment:
+            self._segmented[event.context] = event
+            return (event,)
+        return (event, *self._open(file, event, event.pre_skip_samples))
+
+    def _open(self, file: FileFormat, started: Started, pre_skip_samples: int) -> Iterable[Event]:
+        writer = file_writer(file, started.format, pre_skip_samples)
+        self._writers[started.context] = writer
         header = writer.header()
-        return (event, _piece(event.context, header)) if header else (event,)
+        return (_piece(started.context, header),) if header else ()
+
+    def _next_file(self, event: SegmentStarted) -> Iterable[Event]:
+        """The file before it is whole. What an encoder holds back at a seam is in the next one."""
+        started = self._segmented[event.context]
+        first = event.context not in self._writers
+        before = () if first else self._close_file(event.context, None)
+        skip_samples = started.pre_skip_samples if first else 0
+        return (*before, event, *self._open(self._file(), started, skip_samples))
+
+    def _close_file(self, context: str, audio_ms: float | None) -> Iterable[Event]:
+        writer = self._writers.pop(context)
+        rest = writer.finish(audio_ms)
+        writer.close()
+        return (_piece(context, rest),) if rest else ()
 
     def _finish(self, event: Done | Interrupted | Failed) -> Iterable[Event]:
-        if (writer := self._writers.pop(event.context or "", None)) is None:
+        context = event.context or ""
+        segmented = self._segmented.pop(context, None) is not None
+        if context not in self._writers:
             return self._end_silent(event)
-        assert event.context is not None
-        # a faded or failed end is as long as its packets
-        rest = writer.finish(event.audio_ms if isinstance(event, Done) else None)
-        writer.close()
-        return (_piece(event.context, rest), event) if rest else (event,)
+        # a faded or failed end is as long as its packets, and so is a part of the whole
+        audio_ms = event.audio_ms if isinstance(event, Done) and not segmented else None
+        return (*self._close_file(context, audio_ms), event)
 
     def _end_silent(self, event: Done | Interrupted | Failed) -> Iterable[Event]:
         """A context without words still makes a file that opens."""
         audio_format = self._silent.pop(event.context, None)
         file = self._file()
-        if audio_format is None or file.container is Container.RAW or not isinstance(event, Done):
+        raw = file.container is Container.RAW or file.each_segment
+        if audio_format is None or raw or not isinstance(event, Done):
             return (event,)
         return (_piece(event.context, silent_file(file, audio_format)), event)
 

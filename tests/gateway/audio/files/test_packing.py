@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import av
@@ -22,6 +23,7 @@ from gateway.types import (
     Failed,
     FileFormat,
     Interrupted,
+    SegmentStarted,
     Started,
 )
 
@@ -114,6 +116,23 @@ def test_a_context_without_sound_is_a_short_silent_file(
     events = [packed for event in (configured, DONE) for packed in stage.apply(event)]
     assert events[0] == configured and events[-1] == DONE
     assert body(events) and 50 < duration_ms(body(events)) < 250
+
+
+@pytest.mark.parametrize(("file", "audio_format"), FILES)
+def test_each_segment_may_be_a_file(file: FileFormat, audio_format: AudioFormat) -> None:
+    each = dataclasses.replace(file, each_segment=True)
+    stage = FileStage(lambda: each)
+    events: list[Event] = [Started("c", 1, 0, audio_format, 0)]
+    for index in range(2):
+        events.append(SegmentStarted("c", index, 0, 1, "a", 0.0))
+        parts = enumerate(packets(audio_format))
+        events += [Audio("c", 1, 0, i, 0, payload) for i, payload in parts]
+    packed = [found for event in (*events, DONE) for found in stage.apply(event)]
+    first, second = (i for i, event in enumerate(packed) if isinstance(event, SegmentStarted))
+    assert not body(packed[:first])
+    for part in (packed[first:second], packed[second:]):
+        assert duration_ms(body(part)) == pytest.approx(1000, abs=100)
+    stage.close()
 
 
 def test_without_a_container_everything_passes_as_it_is() -> None:
