@@ -20,8 +20,8 @@ NODE = ("@elevenlabs/elevenlabs-js@2.73.0",)
 PIPECAT = ("pipecat-ai[elevenlabs]==1.14.0",)
 LIVEKIT = ("livekit-agents==1.8.9", "livekit-plugins-elevenlabs==1.8.9")
 
-TEXT = "The ship sails in the morning. We had soup and bread for lunch."
-WORST_WER = 0.1
+TEXT = "Please open the window in the kitchen. We had soup and bread for lunch."
+WORST_WER, WORST_WER_OF_ONE = 0.1, 0.35
 SHORTEST_S, LONGEST_S = 2.5, 7.0  # of TEXT
 
 
@@ -39,13 +39,25 @@ def sound_of(path: Path, rate_hz: int | None = None) -> tuple[NDArray[np.float32
     return np.concatenate(planes).astype(np.float32), rate
 
 
-def check(listener: Listener, path: Path, rate_hz: int | None = None) -> float:
-    """The file says TEXT in a plausible time. Returns its seconds."""
-    samples, rate = sound_of(path, rate_hz)
-    seconds = len(samples) / rate
-    assert SHORTEST_S < seconds < LONGEST_S, path.name
-    assert listener.word_error_rate(samples, rate, TEXT) <= WORST_WER, path.name
-    return seconds
+class Heard:
+    """What was said in all files of a test: a voice that samples says a word wrong now and then."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._rates: list[float] = []
+
+    def check(self, path: Path, rate_hz: int | None = None) -> float:
+        """The file says TEXT, nearly, in a plausible time. Returns its seconds."""
+        samples, rate = sound_of(path, rate_hz)
+        seconds = len(samples) / rate
+        assert SHORTEST_S < seconds < LONGEST_S, path.name
+        self._rates.append(self._listener.word_error_rate(samples, rate, TEXT))
+        assert self._rates[-1] <= WORST_WER_OF_ONE, path.name
+        return seconds
+
+    def check_all(self) -> None:
+        """All files together say the words."""
+        assert np.mean(self._rates) <= WORST_WER, self._rates
 
 
 def check_times(timed: dict[str, list[Any]], seconds: float) -> None:
@@ -62,64 +74,73 @@ def joined(pieces: list[dict[str, list[Any]]]) -> dict[str, list[Any]]:
 
 
 def test_python(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "elevenlabs_python.py"
     seen: Any = drive_python(script, PYTHON, served.http, served.key, str(tmp_path))
-    lengths = [check(listener, path) for path in sorted(tmp_path.glob("convert.*"))]
+    lengths = [heard.check(path) for path in sorted(tmp_path.glob("convert.*"))]
     assert len(lengths) == 7 and max(lengths) - min(lengths) < 0.3  # one seed, seven formats
-    check(listener, tmp_path / "stream.pcm_24000")
-    check(listener, tmp_path / "realtime.mp3_44100_128")
-    check_times(seen["timed"], check(listener, tmp_path / "timed.pcm_24000"))
-    check_times(joined(seen["timed_stream"]), check(listener, tmp_path / "timed_stream.pcm_24000"))
+    heard.check(tmp_path / "stream.pcm_24000")
+    heard.check(tmp_path / "realtime.mp3_44100_128")
+    check_times(seen["timed"], heard.check(tmp_path / "timed.pcm_24000"))
+    check_times(joined(seen["timed_stream"]), heard.check(tmp_path / "timed_stream.pcm_24000"))
     assert seen["normalized"] == seen["timed"] and len(seen["timed_stream"]) > 1
     assert min(seen["stream_chunks"], seen["realtime_chunks"]) > 20 and seen["first_piece"] > 0
     assert len(seen["voices"]) >= len(seen["search"]) == 2 and seen["models"]
     codes = {name: code for name, (code, _) in seen["errors"].items()}
     assert codes == {"key": 401, "format": 422, "text": 422, "voice": 404}
     assert seen["realtime_error"][0] == 1008
+    heard.check_all()
 
 
 def test_node(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "elevenlabs_node.mjs"
     seen: Any = drive_node(script, NODE, served.http, served.key, str(tmp_path))
     for path in sorted(tmp_path.glob("convert.*")):
-        check(listener, path)
-    check(listener, tmp_path / "stream.pcm_24000")
-    check_times(seen["timed"], check(listener, tmp_path / "timed.pcm_24000"))
-    check_times(joined(seen["timedStream"]), check(listener, tmp_path / "timed_stream.pcm_24000"))
+        heard.check(path)
+    heard.check(tmp_path / "stream.pcm_24000")
+    check_times(seen["timed"], heard.check(tmp_path / "timed.pcm_24000"))
+    check_times(joined(seen["timedStream"]), heard.check(tmp_path / "timed_stream.pcm_24000"))
     assert seen["streamChunks"] > 3 and seen["firstPiece"] > 0 and seen["keyError"] == 401
     assert len(seen["voices"]) >= len(seen["search"]) == 2 and seen["models"]
+    heard.check_all()
 
 
 def test_pipecat(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "elevenlabs_pipecat.py"
     seen: Any = drive_python(script, PIPECAT, served.http, served.key, str(tmp_path))
     assert seen["errors"] == []
     for turn in (1, 3, 5, 6):  # whole ones; one after an interrupt; a faster one; over HTTP
-        seconds = check(listener, tmp_path / f"turn{turn}.pcm_24000")
+        seconds = heard.check(tmp_path / f"turn{turn}.pcm_24000")
         words, times = zip(*seen["words"][str(turn)], strict=True)
         assert " ".join(words) == TEXT
         assert list(times) == sorted(times) and seconds / 2 < times[-1] - times[0] < seconds
     interrupted, rate = sound_of(tmp_path / "turn2.pcm_24000")
     assert 0.5 < len(interrupted) / rate < 20  # of half a minute of text
+    heard.check_all()
 
 
 def test_livekit(served: Served, listener: Listener, tmp_path: Path) -> None:
+    heard = Heard(listener)
     script = DRIVERS / "elevenlabs_livekit.py"
     seen: Any = drive_python(script, LIVEKIT, served.http, served.key, str(tmp_path))
     whole = {path.stem for path in tmp_path.glob("*.pcm")} - {"interrupted"}
     assert len(whole) == 10
     for name in sorted(whole):
-        seconds = check(listener, tmp_path / f"{name}.pcm", seen["rates"][name])
+        seconds = heard.check(tmp_path / f"{name}.pcm", seen["rates"][name])
         starts = [start for _, start, _ in seen["words"][name]]
         assert starts == sorted(starts) and (not starts or seconds / 2 < starts[-1] < seconds)
         words = "".join(word for word, _, _ in seen["words"][name])
         assert " ".join(words.split()) == ("" if name.startswith("whole") else TEXT)
     assert seen["voices"] and seen["first_audio_s"] < 5
+    heard.check_all()
 
 
 @pytest.mark.parametrize("codec", ["pcm_24000", "mp3_44100_128"])
 def test_the_checks_can_fail(listener: Listener, tmp_path: Path, codec: str) -> None:
+    heard = Heard(listener)
     path = tmp_path / f"noise.{codec}"
     path.write_bytes(bytes(48_000))
     with pytest.raises((AssertionError, av.error.InvalidDataError)):
-        check(listener, path)
+        heard.check(path)

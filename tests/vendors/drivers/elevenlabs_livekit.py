@@ -16,7 +16,7 @@ from livekit.agents import tts as livekit_tts
 from livekit.agents.types import USERDATA_TIMED_TRANSCRIPT
 from livekit.plugins import elevenlabs
 
-TEXT = "The ship sails in the morning. We had soup and bread for lunch."
+TEXT = "Please open the window in the kitchen. We had soup and bread for lunch."
 LONG = "It was a long and quiet day by the sea. " * 12
 
 

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ElevenLabsClient } from "@elevenlabs/elevenlabs-js";
 
-const TEXT = "The ship sails in the morning. We had soup and bread for lunch.";
+const TEXT = "Please open the window in the kitchen. We had soup and bread for lunch.";
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
 const [base, key, folder] = process.argv.slice(2);
 const client = new ElevenLabsClient({ baseUrl: base, apiKey: key, maxRetries: 0 });

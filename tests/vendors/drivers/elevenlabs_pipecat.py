@@ -31,7 +31,7 @@ from pipecat.processors.frame_processor import FrameDirection, FrameProcessor
 from pipecat.services.elevenlabs.tts import ElevenLabsHttpTTSService, ElevenLabsTTSService
 from pipecat.workers.runner import WorkerRunner
 
-TEXT = "The ship sails in the morning. We had soup and bread for lunch."
+TEXT = "Please open the window in the kitchen. We had soup and bread for lunch."
 LONG = "It was a long and quiet day by the sea. " * 12
 RATE_HZ = 24_000
 DEADLINE_S = 60.0

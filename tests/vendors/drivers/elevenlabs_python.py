@@ -20,7 +20,7 @@ import trustme
 from elevenlabs import AsyncElevenLabs, ElevenLabs, VoiceSettings
 from elevenlabs.core import ApiError
 
-TEXT = "The ship sails in the morning. We had soup and bread for lunch."
+TEXT = "Please open the window in the kitchen. We had soup and bread for lunch."
 VOICE, MODEL = "21m00Tcm4TlvDq8ikWAM", "eleven_flash_v2_5"
 FORMATS = ("mp3_44100_128", "mp3_22050_32", "pcm_16000", "wav_24000", "ulaw_8000", "alaw_8000",
            "opus_48000_64")  # fmt: skip
