@@ -46,7 +46,8 @@ class HeardOutput(io.AudioOutput):
             next_in_chain=output,
         )
         self.answer: Interrupted | None = None  # to the newest interruption
-        self._output = output
+        assert self.next_in_chain is not None
+        self._output = self.next_in_chain  # LiveKit may have put something before `output`
         self._speech: Speech | None = None
         self._resampler: rtc.AudioResampler | None = None
 
@@ -90,7 +91,8 @@ class HeardOutput(io.AudioOutput):
             self._resampler = rtc.AudioResampler(
                 frame.sample_rate, rate_hz, num_channels=frame.num_channels
             )
-        return self._resampler.push(frame)
+        passed: list[rtc.AudioFrame] = self._resampler.push(frame)
+        return passed
 
 
 async def _ask(speech: Speech, played_ms: float) -> Interrupted | None:

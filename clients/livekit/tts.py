@@ -14,8 +14,8 @@ from typing import Any
 from livekit.agents import APIConnectionError, APIError, APIStatusError, tts, utils
 from livekit.agents.types import DEFAULT_API_CONNECT_OPTIONS, APIConnectOptions, TimedString
 
+from clients.heard.words import Transcript
 from clients.python import Client, Context, GatewayClosedError, SpeechError, connect
-from clients.python.transcript import Transcript
 from clients.python.wire import AudioPacket, Interrupted
 
 RATE_HZ = 24_000
@@ -137,9 +137,7 @@ class TTS(tts.TTS[Any]):
             if self._client is None or self._client.lost:
                 await self._connection.aclose()
                 self._client = await self._connection.enter_async_context(
-                    connect(
-                        self._url, api_key=self._api_key, open_timeout_s=timeout_s, resume=True
-                    )
+                    connect(self._url, api_key=self._api_key, open_timeout_s=timeout_s, resume=True)
                 )
         sound = {"codec": "pcm_s16le", "sample_rate_hz": self.sample_rate}
         context = self._client.context(**{**self._settings, "format": sound, "words": True})

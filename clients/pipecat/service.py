@@ -5,7 +5,7 @@ sentences come (or tokens), and one task hands what comes back to Pipecat, sound
 carry the time of their middle, from which on the gateway counts them as heard; so Pipecat writes
 them into the conversation when they have been. An interruption silences Pipecat's transport and
 cancels the gateway's context at the same moment; the answer, which is exact, then puts the newest
-message right (see heard.py).
+message right (see messages.py).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pipecat.services.settings import NOT_GIVEN, NotGiven, TTSSettings
 from pipecat.services.tts_service import TextAggregationMode, WebsocketTTSService
 from pipecat.utils.types import is_given
 
-from clients.pipecat.heard import with_heard
-from clients.pipecat.utterance import Utterance
+from clients.heard.messages import with_heard
+from clients.heard.playback import Playback
 from clients.python import Client, GatewayClosedError, SpeechError, connect
 from clients.python.wire import AudioPacket, Interrupted
 
@@ -97,8 +97,8 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         self._client: Client | None = None
         self._connection = contextlib.AsyncExitStack()
         self._receive_task: Any = None
-        self._utterances: dict[str, Utterance] = {}
-        self._stopped: list[tuple[Utterance, Any]] = []  # and the tasks that ask what was heard
+        self._utterances: dict[str, Playback] = {}
+        self._stopped: list[tuple[Playback, Any]] = []  # and the tasks that ask what was heard
         self._register_event_handler("on_heard")
 
     def can_generate_metrics(self) -> bool:
@@ -190,7 +190,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
             with contextlib.suppress(*_GONE):  # whoever listens is told
                 await utterance.context.end()
 
-    async def _utterance(self, context_id: str) -> Utterance:
+    async def _utterance(self, context_id: str) -> Playback:
         utterance = self._utterances.get(context_id)
         if utterance is not None:
             return utterance
@@ -199,7 +199,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         if self._client is None:
             raise GatewayClosedError("there is no connection to the gateway")
         meant = self._tts_contexts.get(context_id)
-        utterance = Utterance(
+        utterance = Playback(
             self._client.context(**self._context_settings()),
             self.get_clock().get_time,
             self.sample_rate,
@@ -221,7 +221,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         return {**given, "format": sound, "words": True, **self._settings.extra}
 
     async def _update_settings(self, delta: TTSSettings) -> dict[str, Any]:
-        changed = await super()._update_settings(delta)
+        changed: dict[str, Any] = await super()._update_settings(delta)
         now = {name: getattr(self._settings, name) for name in _AT_ONCE if name in changed}
         given = {name: value for name, value in now.items() if value}
         for utterance in list(self._utterances.values()):
@@ -232,7 +232,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
 
     # --- sound and words ---
 
-    async def _listen(self, context_id: str, utterance: Utterance) -> None:
+    async def _listen(self, context_id: str, utterance: Playback) -> None:
         """Hand over what comes of one context, until it is over."""
         try:
             async for item in utterance.context.events():
@@ -303,7 +303,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         self._stopped.append((utterance, (asking, written)))
 
     async def _ask(
-        self, context_id: str, utterance: Utterance, played_ms: float
+        self, context_id: str, utterance: Playback, played_ms: float
     ) -> Interrupted | None:
         try:
             answer = await utterance.context.interrupt(played_ms)
@@ -313,7 +313,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
             await self._call_event_handler("on_heard", context_id, answer)
         return answer
 
-    async def _write_heard(self, stopped: list[tuple[Utterance, Any]]) -> None:
+    async def _write_heard(self, stopped: list[tuple[Playback, Any]]) -> None:
         """Put the newest message right, in the order of speaking."""
         for utterance, (asking, (least, most)) in stopped:
             answer = await asking

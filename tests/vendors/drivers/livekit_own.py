@@ -39,7 +39,14 @@ class ScriptedLLM(llm.LLM):
         super().__init__()
         self.lines = lines
 
-    def chat(self, *, chat_ctx: Any, tools: Any = None, conn_options: Any = DEFAULT_API_CONNECT_OPTIONS, **_: Any) -> Any:
+    def chat(
+        self,
+        *,
+        chat_ctx: Any,
+        tools: Any = None,
+        conn_options: Any = DEFAULT_API_CONNECT_OPTIONS,
+        **_: Any,
+    ) -> Any:
         return ScriptedStream(self, chat_ctx=chat_ctx, tools=tools or [], conn_options=conn_options)
 
 
@@ -136,7 +143,7 @@ def write_wav(name: str, pcm: bytes, rate_hz: int) -> str:
 
 async def until(condition: Any) -> None:
     async with asyncio.timeout(LIMIT_S):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - a loudspeaker's position is no event
             await asyncio.sleep(0.01)
 
 
@@ -201,7 +208,12 @@ async def main() -> None:
         ]
     )
     found["metrics"] = [
-        {"ttfb": m.ttfb, "duration": m.audio_duration, "characters": m.characters_count, "cancelled": m.cancelled}
+        {
+            "ttfb": m.ttfb,
+            "duration": m.audio_duration,
+            "characters": m.characters_count,
+            "cancelled": m.cancelled,
+        }
         for m in metrics
     ]
     found["errors"] = errors

@@ -79,7 +79,9 @@ class Loudspeaker(BaseOutputTransport):
 
     def __init__(self) -> None:
         super().__init__(
-            TransportParams(audio_out_enabled=True, audio_out_sample_rate=RATE_HZ, audio_out_auto_silence=False)
+            TransportParams(
+                audio_out_enabled=True, audio_out_sample_rate=RATE_HZ, audio_out_auto_silence=False
+            )
         )
         self.pcm = bytearray()
         self._due_s = 0.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from clients.heard.words import Piece, Transcript
 from clients.python import Context
-from clients.python.transcript import Piece, Transcript
 from clients.python.wire import AudioPacket
 
 _NS_PER_MS = 1_000_000.0
@@ -14,7 +14,7 @@ SLACK_MS = 250.0  # words are written so much early or late, when the machine is
 
 
 @dataclass(slots=True)
-class Utterance:
+class Playback:
     """Positions are milliseconds of its sound; `clock_ns` is the pipeline's clock."""
 
     context: Context
