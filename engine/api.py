@@ -46,6 +46,7 @@ class EngineInfo:
 
     `speaks_tags`: a text that is only a free-form tag, such as `[laugh]`, makes a sound; else, like
     any text in which the checkpoint finds nothing to say, it is over at once, with no frames.
+    `languages`: ISO 639-1 codes of the languages it reads; none: no list was made of them.
     """
 
     checkpoint: str
@@ -57,6 +58,7 @@ class EngineInfo:
     voices: tuple[str, ...]
     wants_words: bool = False  # reads figures and short forms best as words
     speaks_tags: bool = True
+    languages: tuple[str, ...] = ()
 
     @property
     def frame_ms(self) -> float:

@@ -22,7 +22,7 @@ import openai
 
 from clients.examples.llm import ChatModel, Message
 from clients.python import Client, SpeechError, connect
-from clients.python.player import Player
+from clients.sound.player import Player
 
 SYSTEM = Message(role="system", content="You are heard, not read: short, plain sentences.")
 

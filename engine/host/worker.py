@@ -61,7 +61,7 @@ class SpeechWorker:
         self._checkpoint = Checkpoint.open(config.checkpoint)
         self._codec_config = CodecConfig.from_checkpoint(config.checkpoint)
         tokenizer = load_tokenizer(self._checkpoint, config.foreign_text)
-        self._speaks_tags = tokenizer.speaks_tags
+        self._speaks_tags, self._languages = tokenizer.speaks_tags, tokenizer.languages
         self._prompts = PromptBuilder(tokenizer, self._checkpoint)
         progress("loading the codec")
         device = "cuda" if uses_cuda(config) else "cpu"
@@ -95,6 +95,7 @@ class SpeechWorker:
             voices=self._voices.names,
             wants_words=self._checkpoint.config.voice_gateway.wants_words,
             speaks_tags=self._speaks_tags,
+            languages=self._languages,
         )
 
     async def start(self) -> api.EngineInfo:

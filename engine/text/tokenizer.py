@@ -63,6 +63,11 @@ class TextTokenizer(Protocol):
         """A text that is only a free-form tag can be said."""
         ...
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """ISO 639-1 codes of the languages it reads; none: any."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError."""
         ...
@@ -129,6 +134,11 @@ class BpeTokenizer:
     def speaks_tags(self) -> bool:
         """Its model makes what a tag says."""
         return True
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Nobody has listed what its model reads."""
+        return ()
 
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError on lone surrogates."""

@@ -1,11 +1,20 @@
-"""Every dialect that is served. A new one adds its line here."""
+"""Every dialect that is served: a new one adds its line here."""
 
 from __future__ import annotations
 
-from gateway.dialects import Route, elevenlabs, native, openai
+from importlib import import_module
 
-ROUTES: tuple[Route, ...] = (
-    *native.ROUTES,
-    *elevenlabs.ROUTES,  # before whoever answers everybody at a path of its
-    *openai.ROUTES,
+from gateway.dialects import Route
+
+# Modules or folders beside this one. Where several answer at one path, the first that claims a
+# request gets it: whoever answers everybody comes last.
+DIALECTS = (
+    "native",
+    "elevenlabs",
+    "openai",
+    "deepgram",
+)
+
+ROUTES: tuple[Route, ...] = tuple(
+    route for name in DIALECTS for route in import_module(f"gateway.dialects.{name}").ROUTES
 )

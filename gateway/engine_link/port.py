@@ -57,6 +57,7 @@ def facts_of(info: api.EngineInfo) -> EngineFacts:
         voices=info.voices,
         wants_words=info.wants_words,
         speaks_tags=info.speaks_tags,
+        languages=info.languages,
     )
 
 

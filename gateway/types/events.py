@@ -15,7 +15,7 @@ class Hello:
     session: str
     voices: tuple[str, ...]
     limits: dict[str, int | float]
-    engine: dict[str, int | float | str]
+    engine: dict[str, int | float | str | tuple[str, ...]]
     resume_token: str | None = None  # None: a lost connection ends the session
     resumed: bool = False  # what the client lacks follows
     received: int = 0  # the client's messages that were obeyed or refused; it sends the rest again

@@ -129,7 +129,7 @@ class AudioChain(Protocol):
         ...
 
     def set_speed(self, speed: float) -> None:
-        """Tempo of the segments begun from now on, 0.5 to 2.0."""
+        """Tempo of the segments begun from now on, 0.25 to 4.0."""
         ...
 
     def begin_segment(self) -> None:

@@ -118,6 +118,8 @@ _FIXED_BY_TEXT = (
     "max_buffer_delay_ms",
     "speakable",
     "normalize",
+    "language",
+    "style",
     "speak_thoughts",
     "speak_directions",
     "pronunciations",

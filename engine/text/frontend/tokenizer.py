@@ -68,6 +68,11 @@ class PhoneTokenizer:
         """A tag colours the words behind it, or is left out."""
         return False
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Of the reader; whatever else comes is read as if it were that."""
+        return ("en",)
+
     def encode(self, text: str) -> list[int]:
         """Untrusted text -> ids, never a control token. Raises TextError."""
         return self.encode_spans(text)[0]

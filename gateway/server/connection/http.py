@@ -15,13 +15,14 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.config import Config
 from gateway.dialects import Close, HttpAnswer, HttpDialect, HttpRoute, LookupRoute, Opening
 from gateway.errors import (
     GatewayError,
     MessageTooLargeError,
+    MethodNotAllowedError,
     OverloadedError,
 )
 from gateway.server.auth import offered_key
@@ -171,8 +172,10 @@ class LookupEndpoint:
         self._service = service
         self._routes = routes
 
-    async def answer(self, request: Request) -> Response:
-        """The endpoint."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(Request(scope, receive))(scope, receive, send)
+
+    def _answer(self, request: Request) -> Response:
         opening = opening_of(request, self._service)
         route = next((r for r in self._routes if r.claims(opening)), self._routes[-1])
         try:
@@ -181,3 +184,33 @@ class LookupEndpoint:
             return _response(route.answer(opening))
         except GatewayError as error:
             return _response(route.refusal(error), error)
+
+
+class PathEndpoint:
+    """Whatever is asked at one path. A method that it does not know is refused in its dialect."""
+
+    def __init__(self, service: Service, routes: Sequence[HttpRoute | LookupRoute]) -> None:
+        self._service = service
+        self._route = routes[0]
+        self._methods: dict[str, ASGIApp] = {}
+        if lookups := [route for route in routes if isinstance(route, LookupRoute)]:
+            self._methods = dict.fromkeys(("GET", "HEAD"), LookupEndpoint(service, lookups))
+        for route in routes:
+            if isinstance(route, HttpRoute):
+                self._methods.setdefault(route.method, SpeechEndpoint(service, route))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._methods.get(scope["method"]) or self._refusal(Request(scope))
+        await app(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response:
+        error = MethodNotAllowedError(
+            f"expected {' or '.join(self._methods)}, got {request.method[:20]}"
+        )
+        if isinstance(self._route, LookupRoute):
+            answer = self._route.refusal(error)
+        else:
+            answer = self._route.open(opening_of(request, self._service)).refusal(error)
+        response = _response(answer, error)
+        response.headers["Allow"] = ", ".join(self._methods)
+        return response

@@ -37,6 +37,7 @@ class SegmentPolicy:
     speakable: bool = True  # Markdown, code, emoji and bare URLs become something one would say
     normalize: bool = False  # figures and short forms become words
     language: str = "en"  # of `normalize`
+    style: str = ""  # words of a free-form tag in front of every segment
     speak_thoughts: bool = False  # what stands in <think>, <thinking>, <reasoning>
     speak_directions: bool = True  # *waves* and (laughs)
 

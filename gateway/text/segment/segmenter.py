@@ -52,6 +52,7 @@ class Segmenter:
             language=policy.language,
             speak_directions=policy.speak_directions,
             pronunciations=pronunciations or {},
+            style=policy.style,
         )
         self._structure = Structure(policy.speakable, policy.speak_thoughts)
         self._pace = Pace(policy)
@@ -246,6 +247,8 @@ def segmenter_for(settings: ContextSettings, read: Read | None = None) -> Segmen
         max_buffer_delay_ms=settings.max_buffer_delay_ms,
         speakable=settings.speakable,
         normalize=settings.normalize,
+        language=settings.language,
+        style=settings.style,
         speak_thoughts=settings.speak_thoughts,
         speak_directions=settings.speak_directions,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from clients.examples.conversation import converse
 from clients.examples.llm import ChatModel
 from clients.python import connect
-from clients.python.player import Player
+from clients.sound.player import Player
 from engine.fake import FakeEngine, FakeEngineConfig
 from tests.clients.examples.stub_llm import stub_llm
 from tests.clients.python.virtual import Speaker, VirtualClock

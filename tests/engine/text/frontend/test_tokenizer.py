@@ -42,7 +42,7 @@ def test_nothing_to_say_is_an_error_not_silence(text: str) -> None:
 @pytest.mark.parametrize("text", ["[laugh]", "[whisper]", "[laugh] [sigh]."])
 def test_a_lone_tag_cannot_be_said_and_it_says_so(text: str) -> None:
     tokenizer = _tokenizer()
-    assert not tokenizer.speaks_tags
+    assert not tokenizer.speaks_tags and tokenizer.languages == ("en",)
     with pytest.raises(TextError):
         tokenizer.encode(text)
 

@@ -138,11 +138,12 @@ async def test_a_text_without_words_is_a_short_silent_file() -> None:
         ({"input": ""}, 400, "invalid_value", "input"),
         ({"input": 1}, 400, "invalid_message", "input"),
         ({"input": "x" * 101}, 400, "invalid_text", "input"),
-        ({"speed": 3}, 400, "invalid_value", "speed"),
+        ({"speed": 4.5}, 400, "invalid_value", "speed"),
         ({"response_format": "ogg"}, 400, "invalid_value", "response_format"),
         ({"stream_format": "fax"}, 400, "invalid_value", "stream_format"),
-        ({"instructions": "sad"}, 400, "invalid_value", "instructions"),
-        ({"inputs": "x"}, 400, "invalid_message", None),
+        ({"instructions": 1}, 400, "invalid_message", "instructions"),
+        ({"temperature": 3}, 400, "invalid_value", "temperature"),
+        ({"input": None, "inputs": "x"}, 400, "invalid_message", "input"),
     ],
 )
 async def test_errors_have_the_vendors_shape(
@@ -163,6 +164,37 @@ async def test_bodies_that_are_no_request(body: bytes) -> None:
         response = await client.post("v1/audio/speech", content=body)
         assert response.status_code == 400
         assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("path", ["v1/audio/speech", "v1/audio/speech/"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
+async def test_other_methods_are_refused_in_the_vendors_shape(method: str, path: str) -> None:
+    async with gateway() as served, http(served) as client:
+        response = await client.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    assert response.headers["content-type"] == "application/json"
+    if method != "HEAD":
+        error = response.json()["error"]
+        assert error["code"] == "method_not_allowed"
+        assert error["message"] == f"expected POST, got {method}"
+
+
+async def test_a_question_is_asked_with_get_or_head() -> None:
+    async with gateway() as served, http(served) as client:
+        for path in ("v1/models", "v1/voices", "v1/voices/"):
+            asked, head = await client.get(path), await client.head(path)
+            assert (asked.status_code, head.status_code) == (200, 200)
+            assert head.content == b"" and head.headers == asked.headers
+            response = await client.post(path, json={})
+            assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")
+            assert response.json()["error"]["code"] == "method_not_allowed"
+
+
+async def test_a_slash_at_the_end_is_no_other_address() -> None:
+    async with gateway() as served, http(served) as client:
+        body = {"input": TEXT, "voice": "default", "response_format": "wav"}
+        response = await client.post("v1/audio/speech/", json=body)
+        assert response.status_code == 200 and response.content[:4] == b"RIFF"
 
 
 async def test_a_body_without_end_is_cut_off() -> None:
@@ -246,7 +278,7 @@ async def test_the_vendors_sdk() -> None:
                 await client.audio.speech.create(model="tts-1", voice="nobody", input=TEXT)
             with pytest.raises(openai.BadRequestError):
                 await client.audio.speech.create(
-                    model="tts-1", voice="alloy", input=TEXT, speed=4.0
+                    model="tts-1", voice="alloy", input=TEXT, speed=5.0
                 )
         async with openai.AsyncOpenAI(api_key="no", base_url=url, max_retries=0) as stranger:
             with pytest.raises(openai.AuthenticationError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.python.device import _PROGRAMS, NoPlayerError, ProgramDevice, find_player
+from clients.sound.device import _PROGRAMS, NoPlayerError, ProgramDevice, find_player
 from tests.gateway.shell import DEADLINE_S, until
 
 Install = Callable[[str, str], Path]
@@ -91,7 +91,7 @@ async def test_one_that_quits_is_an_error(install: Install) -> None:
 async def test_one_that_does_not_end_is_ended(
     install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clients.python.device._ENDS_WITHIN_S", 0.05)
+    monkeypatch.setattr("clients.sound.device._ENDS_WITHIN_S", 0.05)
     install("aplay", "trap '' TERM HUP; while :; do :; done")
     device = ProgramDevice.find(48_000)
     await device.write(b"ab")

@@ -10,8 +10,8 @@ from pathlib import Path
 import av
 import pytest
 
-from clients.python.files import OggOpusFile, WavFile, duration_samples
-from clients.python.opus import OpusDecoder, opus_packet_samples
+from clients.sound.files import OggOpusFile, WavFile, duration_samples
+from clients.sound.opus import OpusDecoder, opus_packet_samples
 from gateway.audio import make_chain
 from gateway.types import AudioFormat
 

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import av
 
-from clients.python.opus import opus_head
 from clients.python.wire import OPUS_RATE_HZ
+from clients.sound.opus import opus_head
 
 _PCM_BYTES = 2
 

@@ -18,10 +18,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 from clients.python.context import Context
-from clients.python.device import Device, PlayerError, ProgramDevice
 from clients.python.errors import GatewayClosedError
-from clients.python.opus import OpusDecoder
 from clients.python.wire import OPUS_RATE_HZ, AudioPacket, Done, Event, Interrupted, Started
+from clients.sound.device import Device, PlayerError, ProgramDevice
+from clients.sound.opus import OpusDecoder
 
 CHUNK_MS = 20.0
 AHEAD_MS = 100.0  # handed over before its time, so that a busy machine leaves no gap

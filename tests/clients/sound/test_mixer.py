@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.python.mixer import FADE_MS, KEPT_CONTEXTS, Mixer
+from clients.sound.mixer import FADE_MS, KEPT_CONTEXTS, Mixer
 
 RATE_HZ = 8000
 FADE = round(FADE_MS * RATE_HZ / 1000)

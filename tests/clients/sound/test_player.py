@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from clients.python import SpeechError, connect
 from clients.python.context import Context
-from clients.python.device import PlayerError
-from clients.python.player import AHEAD_MS, BUFFER_MS, CHUNK_MS, REPORT_MS, Player
 from clients.python.wire import Failed
+from clients.sound.device import PlayerError
+from clients.sound.player import AHEAD_MS, BUFFER_MS, CHUNK_MS, REPORT_MS, Player
 from engine.fake import FakeEngine
 from tests.clients.python.virtual import (
     RATE_HZ,
