@@ -79,7 +79,7 @@ class Segmenter:
         """Take text, cut anywhere; return the segments it completes."""
         segments: list[Segment] = []
         if text:
-            if not self._settled():
+            if self._pace.is_overdue(now_ms) and not self._settled():
                 self._pace.forget_age()
             self._pace.text_arrived(self._start + len(self._text), now_ms)
         index = 0

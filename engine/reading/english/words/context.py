@@ -46,7 +46,7 @@ def before(match: Match) -> str:
 def words_before(match: Match) -> list[str]:
     """Up to four words before the match, the nearest first, in lower case; no sentence crossed."""
     start = match.start()
-    text = re.split(r"[.!?;\n]\s", match.string[max(0, start - _REACH) : start])[-1]
+    text = re.split(r"(?<!\b[Nn]o)[.!?;\n]\s", match.string[max(0, start - _REACH) : start])[-1]
     return [word.lower() for word in reversed(re.findall(r"[^\W\d_][\w'’-]*", text))][:4]
 
 
