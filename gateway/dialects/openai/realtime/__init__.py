@@ -77,9 +77,10 @@ class RealtimeDialect:
         message = messages.parse(raw)
         self._event_id = messages.event_id_of(message)
         kind, given = messages.read(message)
+        answer = self._answer(kind, given)
         rest = [Interrupt(context) for context in self._left_open]
         self._left_open.clear()
-        return [*rest, *self._answer(kind, given)]
+        return [*rest, *answer]
 
     def _answer(self, kind: str, given: Any) -> Answer:
         match kind:
