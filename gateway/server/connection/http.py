@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -165,6 +165,17 @@ def _response(answer: HttpAnswer, error: GatewayError | None = None) -> Response
     return Response(answer.body, answer.status, headers, answer.media_type)
 
 
+_Shared = TypeVar("_Shared", HttpRoute | LookupRoute, LookupRoute)
+
+
+def _claiming(routes: Sequence[_Shared], opening: Opening) -> _Shared:
+    """Of the routes that share a path, the one whose client it is; else the last."""
+    for route in routes:
+        if not isinstance(route, LookupRoute) or route.claims(opening):
+            return route
+    return routes[-1]
+
+
 class LookupEndpoint:
     """The questions of one path: access is checked, the engine must be ready."""
 
@@ -177,7 +188,7 @@ class LookupEndpoint:
 
     def _answer(self, request: Request) -> Response:
         opening = opening_of(request, self._service)
-        route = next((r for r in self._routes if r.claims(opening)), self._routes[-1])
+        route = _claiming(self._routes, opening)
         try:
             self._service.authorize(offered_key(opening, route))
             _ = self._service.info
@@ -191,7 +202,7 @@ class PathEndpoint:
 
     def __init__(self, service: Service, routes: Sequence[HttpRoute | LookupRoute]) -> None:
         self._service = service
-        self._route = routes[0]
+        self._routes = routes
         self._methods: dict[str, ASGIApp] = {}
         if lookups := [route for route in routes if isinstance(route, LookupRoute)]:
             self._methods = dict.fromkeys(("GET", "HEAD"), LookupEndpoint(service, lookups))
@@ -207,10 +218,12 @@ class PathEndpoint:
         error = MethodNotAllowedError(
             f"expected {' or '.join(self._methods)}, got {request.method[:20]}"
         )
-        if isinstance(self._route, LookupRoute):
-            answer = self._route.refusal(error)
+        opening = opening_of(request, self._service)
+        route = _claiming(self._routes, opening)
+        if isinstance(route, LookupRoute):
+            answer = route.refusal(error)
         else:
-            answer = self._route.open(opening_of(request, self._service)).refusal(error)
+            answer = route.open(opening).refusal(error)
         response = _response(answer, error)
         response.headers["Allow"] = ", ".join(self._methods)
         return response
