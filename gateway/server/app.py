@@ -59,6 +59,7 @@ def build_reader() -> Read:
     """What the setting `normalize` is done with."""
     from engine.reading import read
 
+    read("Rules are compiled now, and not while the first sentence waits.")
     return lambda text, language, kept: read(text, language, kept).words
 
 
