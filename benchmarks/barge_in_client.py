@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from websockets.asyncio.client import ClientConnection
 
-from clients.python.opus import OpusDecoder
 from clients.python.wire import decode_audio
+from clients.sound.opus import OpusDecoder
 
 PACKET_MS = 20.0
 DEADLINE_S = 60.0

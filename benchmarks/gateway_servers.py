@@ -35,8 +35,8 @@ from gateway.audio.resample import Resampler
 from gateway.config import Config
 from gateway.dialects.native import encode
 from gateway.dialects.native.encode import HEADER, KIND_AUDIO, VERSION
+from gateway.server.connection.transport import RequestProtocol, StreamProtocol, listen
 from gateway.server.serving import running
-from gateway.server.transport import RequestProtocol, StreamProtocol, listen
 from gateway.types import Audio, AudioFormat, ContextSettings
 from gateway.utterance.egress import group_packets
 

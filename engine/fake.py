@@ -57,6 +57,8 @@ class FakeEngineConfig:
     abort_delay_s: float = 0.0
     with_text_tokens: bool = False  # a token is a character
     voices: tuple[str, ...] = (DEFAULT_VOICE,)
+    speaks_tags: bool = True
+    languages: tuple[str, ...] = ()
 
 
 @dataclass
@@ -127,6 +129,8 @@ class FakeEngine:
             max_streams=self.config.max_streams,
             max_frames=self.config.max_frames,
             voices=tuple(self._voices),
+            speaks_tags=self.config.speaks_tags,
+            languages=self.config.languages,
         )
 
     async def close(self) -> None:

@@ -73,7 +73,7 @@ def say(
         typer.Option("--output", "-o", help="File to write: .wav, .ogg or .opus. [speech.wav]"),
     ] = None,
     play: Annotated[bool, typer.Option("--play", help="Play it while it is made.")] = False,
-    speed: Annotated[float, typer.Option(help="0.5 to 2; the pitch stays.")] = 1.0,
+    speed: Annotated[float, typer.Option(help="0.25 to 4; the pitch stays.")] = 1.0,
     api_key: ApiKey = None,
     **settings: str | None,
 ) -> None:

@@ -69,6 +69,13 @@ class ContextStateError(ClientError):
     http_status = 409
 
 
+class MethodNotAllowedError(ClientError):
+    """An HTTP method that the path does not know."""
+
+    code = "method_not_allowed"
+    http_status = 405
+
+
 class LimitExceededError(ClientError):
     """A published limit was exceeded: contexts per session, buffered text, ..."""
 

@@ -14,8 +14,8 @@ from websockets.asyncio.client import connect as open_websocket
 
 from clients.cli.say import say
 from clients.python import connect
-from clients.python.files import duration_samples
 from clients.python.wire import SegmentStarted
+from clients.sound.files import duration_samples
 from engine import api
 from engine.link.client import WorkerEngine
 from gateway.config import Config

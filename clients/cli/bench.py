@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clients.python import Client, Context, GatewayClosedError, SpeechError, connect
-from clients.python.opus import opus_packet_samples
 from clients.python.wire import OPUS_RATE_HZ, AudioPacket, Interrupted, SegmentStarted
+from clients.sound.opus import opus_packet_samples
 
 AUDIBLE_GAP_MS = 100.0
 _LATEST_INTERRUPT_S = 4.0  # after the first packet

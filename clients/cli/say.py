@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clients.python import Context, connect
-from clients.python.files import OggOpusFile, SpeechFile, WavFile
-from clients.python.opus import opus_packet_samples
 from clients.python.pieces import Pieces
-from clients.python.player import Player
 from clients.python.wire import OPUS_RATE_HZ, AudioPacket, Started
+from clients.sound.files import OggOpusFile, SpeechFile, WavFile
+from clients.sound.opus import opus_packet_samples
+from clients.sound.player import Player
 
 OPUS_SUFFIXES = (".ogg", ".opus")
 WAV_SUFFIXES = (".wav",)

@@ -100,6 +100,15 @@ class Client:
         """Names that `voice=` takes."""
         return self.hello.voices
 
+    @property
+    def lost(self) -> bool:
+        """Whether the session is over, and cannot be resumed."""
+        return self._closed is not None
+
+    async def wait_lost(self) -> None:
+        """Return when the session is over for good."""
+        await asyncio.wait((self._reader,))
+
     def context(self, context_id: str | None = None, **settings: Any) -> Context:
         """Begin an utterance. `settings`: the fields of `configure` in PROTOCOL.md (`voice`,
         `format`, `speed`, ...); they are sent with the first text."""

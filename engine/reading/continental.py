@@ -71,9 +71,10 @@ def decimal(text: str, locale: Locale) -> str:
 
 def amount(text: str, noun: Noun, locale: Locale) -> str:
     """A quantity with what is counted."""
-    if "," in text:
+    figures = re.sub(r"\D", "", text)
+    if "," in text or len(figures) > MAX_DIGITS:
         return f"{decimal(text, locale)} {noun.many}"
-    return locale.counted(int(re.sub(r"\D", "", text)), noun)
+    return locale.counted(int(figures), noun)
 
 
 def language(
@@ -87,7 +88,8 @@ def language(
         whole, _, cents = match["amount"].partition(",")
         if cents and len(cents) != 2:
             return amount(match["amount"], unit, locale)
-        words = [amount(whole, unit, locale)] if int(re.sub(r"\D", "", whole)) or not cents else []
+        some = re.search(r"[1-9]", whole) is not None
+        words = [amount(whole, unit, locale)] if some or not cents else []
         if cents and int(cents):
             words.append(locale.counted(int(cents), cent))
         return locale.and_cents.join(words) or amount(whole, unit, locale)

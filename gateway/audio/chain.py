@@ -82,7 +82,7 @@ class Chain:
         return 1000.0 * self._faded_samples / self._out_hz
 
     def set_speed(self, speed: float) -> None:
-        """Tempo of the segments begun from now on, 0.5 to 2.0; 1.0 changes no sample."""
+        """Tempo of the segments begun from now on, 0.25 to 4.0; 1.0 changes no sample."""
         check_speed(speed)
         self._speed = speed
 

@@ -1,8 +1,10 @@
 """Faster or slower without a change of pitch, streaming.
 
 By FFmpeg's `atempo` (WSOLA) in PyAV, which is here anyway: speech keeps its transients, chunks give
-exactly the whole, and it lags one window (46 ms). Signalsmith's stretch lags 120 ms and depends on
-the chunks; the rest of PyPI is files only, GPL, or no longer kept.
+exactly the whole, and it lags one window (46 ms). Below half the tempo it has no setting, and above
+twice it drops samples instead of blending them; there two of them share the work. Signalsmith's
+stretch lags 120 ms and depends on the chunks; the rest of PyPI is files only, GPL, or no longer
+kept.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ import numpy as np
 from gateway.audio.constants import Samples, samples_of
 from gateway.audio.fifo import EMPTY
 
-SPEED_MIN, SPEED_MAX = 0.5, 2.0
+SPEED_MIN, SPEED_MAX = 0.25, 4.0
+_ONE_FILTER = (0.5, 2.0)  # what one filter does well
 # FFmpeg's result depends on how its input is cut, by up to 6e-4. An engine's frame is whole blocks.
 _BLOCK_SAMPLES = 512
-_FLUSH_MS = 100.0  # silence that pushes the last window out
+_FLUSH_MS = 100.0  # silence that pushes the last window out of each filter
 
 
 @contextmanager
@@ -66,6 +69,8 @@ class Stretcher:
         self._pushed = self._given = 0
         self._held = EMPTY  # too little for a block
         self._source: av.filter.context.FilterContext | None = None
+        low, high = _ONE_FILTER
+        self._tempos = (speed,) if low <= speed <= high else (speed**0.5,) * 2
         if speed != 1.0:
             self._build()
 
@@ -78,10 +83,13 @@ class Stretcher:
                 layout="mono",
                 time_base=Fraction(1, self._rate_hz),
             )
-            tempo = self._graph.add("atempo", f"{self._speed:.6f}")
+            end: av.filter.context.FilterContext = source
+            for tempo in self._tempos:
+                filtered = self._graph.add("atempo", f"{tempo:.6f}")
+                end.link_to(filtered)
+                end = filtered
             self._sink = self._graph.add("abuffersink")
-            source.link_to(tempo)
-            tempo.link_to(self._sink)
+            end.link_to(self._sink)
             self._graph.configure()
         self._source = source
 
@@ -103,7 +111,8 @@ class Stretcher:
         """Return the rest; nothing may be pushed afterwards."""
         if self._source is None:
             return EMPTY
-        silence = np.zeros(samples_of(_FLUSH_MS, self._rate_hz), np.float32)
+        flush_ms = _FLUSH_MS * (1 + sum(self._tempos[1:]))  # what the second one is given
+        silence = np.zeros(samples_of(flush_ms, self._rate_hz), np.float32)
         self._send(np.concatenate((self._held, silence)))
         self._held = EMPTY
         self._source.push(None)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from clients.python import GatewayClosedError, SpeechError
-from clients.python.device import PlayerError
+from clients.sound.device import PlayerError
 from gateway.cli import display
 
 

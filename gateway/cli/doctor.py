@@ -15,7 +15,7 @@ import psutil
 from rich.table import Table
 
 from clients.cli.probe import probe
-from clients.python.device import find_player
+from clients.sound.device import find_player
 from gateway.audio import opus_backend
 from gateway.cli import display
 from gateway.config import Config

@@ -1,11 +1,22 @@
-"""Every dialect that is served. A new one adds its line here."""
+"""Every dialect that is served: a new one adds its line here."""
 
 from __future__ import annotations
 
-from gateway.dialects import Route, cartesia, native, openai
+from importlib import import_module
 
-ROUTES: tuple[Route, ...] = (
-    *cartesia.ROUTES,
-    *native.ROUTES,
-    *openai.ROUTES,
+from gateway.dialects import Route
+
+# Modules or folders beside this one. Where several answer at one path, the first that claims a
+# request gets it: whoever answers everybody comes last.
+DIALECTS = (
+    "cartesia",
+    "native",
+    "elevenlabs",
+    "openai",
+    "deepgram",
+    "fish",
+)
+
+ROUTES: tuple[Route, ...] = tuple(
+    route for name in DIALECTS for route in import_module(f"gateway.dialects.{name}").ROUTES
 )

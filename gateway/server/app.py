@@ -9,7 +9,6 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,11 +19,11 @@ from gateway.config import Config
 from gateway.dialects import HttpRoute, LookupRoute, SocketRoute
 from gateway.dialects import Route as DialectRoute
 from gateway.dialects.registry import ROUTES
+from gateway.server.connection.http import PathEndpoint
+from gateway.server.connection.stream import serve_stream
 from gateway.server.guard import Guard
-from gateway.server.http import LookupEndpoint, SpeechEndpoint
 from gateway.server.pages import Pages
 from gateway.server.service import Service
-from gateway.server.stream import serve_stream
 from gateway.types import Read
 
 Progress = Callable[[str], None]
@@ -75,13 +74,6 @@ def create_app(service: Service) -> Starlette:
             await service.close()
 
     pages = Pages(service)
-    origins = service.config.allowed_origins
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=sorted(origins),
-        allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type"],
-    )
     guard = Middleware(Guard, config=service.config, metrics=service.metrics)
     return Starlette(
         routes=[
@@ -91,23 +83,24 @@ def create_app(service: Service) -> Starlette:
             Route("/metrics", pages.metrics),
             Mount("/", PageFiles()),
         ],
-        middleware=[guard, cors] if origins else [guard],
+        middleware=[guard],
         lifespan=lifespan,
     )
 
 
 def _served(routes: Sequence[DialectRoute], service: Service) -> Iterator[BaseRoute]:
-    """The dialects' routes, opened. Lookups of one path share an endpoint."""
-    lookups: dict[str, list[LookupRoute]] = {}
+    """The dialects' routes, opened, with and without a slash at the end."""
+    by_path: dict[str, list[HttpRoute | LookupRoute]] = {}
     for route in routes:
-        if isinstance(route, LookupRoute):
-            lookups.setdefault(route.path, []).append(route)
-        elif isinstance(route, HttpRoute):
-            yield Route(route.path, SpeechEndpoint(service, route), methods=[route.method])
+        if isinstance(route, SocketRoute):
+            for path in (route.path, f"{route.path}/"):
+                yield WebSocketRoute(path, _stream(route, service))
         else:
-            yield WebSocketRoute(route.path, _stream(route, service))
-    for path, sharing in lookups.items():
-        yield Route(path, LookupEndpoint(service, sharing).answer)
+            by_path.setdefault(route.path, []).append(route)
+    for path, sharing in by_path.items():
+        endpoint = PathEndpoint(service, sharing)
+        yield Route(path, endpoint)
+        yield Route(f"{path}/", endpoint)
 
 
 def _stream(route: SocketRoute, service: Service) -> Callable[[WebSocket], Awaitable[None]]:

@@ -9,8 +9,9 @@ from collections.abc import Collection
 from gateway.dialects import Opening, Route
 
 # A browser cannot set headers on a WebSocket; subprotocols are the usual way round: `bearer.KEY`,
-# or `token` (in Deepgram's clients) and then KEY.
-_KEY_PREFIX, _KEY_MARKS = "bearer.", ("token", "bearer")
+# OpenAI's clients have a longer word for it, or `token` (in Deepgram's clients) and then KEY.
+_KEY_PREFIXES = ("bearer.", "openai-insecure-api-key.")
+_KEY_MARKS = ("token", "bearer")
 _SCHEMES = ("bearer", "token")
 
 _AUTHORITY = re.compile(r"(?P<name>\[[0-9a-f:.%]+\]|[a-z0-9_.-]+)(?::[0-9]{0,5})?")
@@ -18,7 +19,7 @@ _AUTHORITY = re.compile(r"(?P<name>\[[0-9a-f:.%]+\]|[a-z0-9_.-]+)(?::[0-9]{0,5})
 
 def not_keys(offered: tuple[str, ...]) -> tuple[str, ...]:
     """The offered subprotocols that do not carry a key."""
-    return tuple(name for name in offered if not name.startswith(_KEY_PREFIX))
+    return tuple(name for name in offered if not name.startswith(_KEY_PREFIXES))
 
 
 def chosen_subprotocol(offered: tuple[str, ...], ours: str | None) -> str | None:
@@ -53,8 +54,9 @@ def offered_key(opening: Opening, route: Route) -> str | None:
 
 def _subprotocol_key(offered: tuple[str, ...]) -> str | None:
     for name in offered:
-        if name.startswith(_KEY_PREFIX):
-            return name.removeprefix(_KEY_PREFIX)
+        for prefix in _KEY_PREFIXES:
+            if name.startswith(prefix):
+                return name.removeprefix(prefix)
     return offered[1] if _is_marked_key(offered) else None
 
 

@@ -3,6 +3,9 @@
 Two lines of defence, because a browser sends requests for any page its user visits. A page of
 another host is told apart by its Origin. A page whose own name was made to lead here (DNS
 rebinding) has the right Origin for its Host; but that Host is a name this gateway does not have.
+
+What a page that may come asks its browser for is allowed, whatever it is (CORS): headers and
+methods are the clients' business.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import logging
 
 from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -32,6 +36,14 @@ class Guard:
 
     def __init__(self, app: ASGIApp, config: Config, metrics: Metrics) -> None:
         self._app = app
+        self._for_pages = CORSMiddleware(
+            app,
+            allow_origin_regex=".*",  # those that come so far
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["*"],
+            allow_private_network=True,
+        )
         self._config = config
         self._metrics = metrics
         self._warned: set[str] = set()
@@ -45,7 +57,7 @@ class Guard:
         except ForbiddenError as error:
             await self._refuse(error, scope, receive, send)
             return
-        await self._app(scope, receive, send)
+        await self._for_pages(scope, receive, send)
 
     def _check(self, headers: Headers) -> None:
         """Raises ForbiddenError that says how to allow it."""

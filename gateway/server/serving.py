@@ -14,8 +14,8 @@ import uvicorn
 from engine.api import SpeechEngine
 from gateway.config import Config
 from gateway.server.app import build_reader, create_app
+from gateway.server.connection.transport import StreamProtocol, listen, request_protocol
 from gateway.server.service import Service
-from gateway.server.transport import StreamProtocol, listen, request_protocol
 
 # Messages somewhat over the limit get an error that says so; far larger ones only a close code.
 _HARD_SIZE_FACTOR = 4

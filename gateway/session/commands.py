@@ -22,6 +22,7 @@ from gateway.types import (
     Flush,
     Interrupt,
     Limits,
+    Mark,
     Playback,
     Resume,
     Resumed,
@@ -69,7 +70,7 @@ class Commands:
                 self._roster.check_room(self._defaults.preempt)
                 utterance = self._open(command.context, self._defaults, now_ms)
                 self._address(utterance, command, now_ms)
-            case Flush() | Duck() | Resume() | Interrupt() | End():
+            case Flush() | Mark() | Duck() | Resume() | Interrupt() | End():
                 assert command.context is not None
                 if self._roster.is_forgotten(command.context):
                     self._address_forgotten(command, command.context)
@@ -105,6 +106,8 @@ class Commands:
         match command:
             case Flush():
                 utterance.flush(command.flush_id, now_ms)
+            case Mark():
+                utterance.mark(command.mark_id)
             case End():
                 utterance.end(now_ms)
             case Interrupt():
@@ -118,7 +121,7 @@ class Commands:
         """A command for an utterance that was over long ago."""
         answer = self._roster.final_answer(context_id)
         match command:
-            case Flush():
+            case Flush() | Mark():
                 raise _over_error(context_id)
             case Interrupt():
                 self._roster.note_interrupted(context_id, answer.generation)

@@ -38,6 +38,7 @@ _SAY_AS = regex.compile(
     r"<say-as\s[^<>]*?interpret-as\s*=\s*[\"']?(?P<how>[\w-]+)[^<>]*>(?P<what>[^<>]*)</say-as>",
     regex.IGNORECASE,
 )
+_SPELL = regex.compile(r"<spell>(?P<what>[^<>]*)</spell>", regex.IGNORECASE)  # Cartesia's
 _SUBSTITUTE = regex.compile(
     r"<sub\s[^<>]*?alias\s*=\s*(?P<quote>[\"'])(?P<alias>[^<>]*?)(?P=quote)[^<>]*>[^<>]*</sub>",
     regex.IGNORECASE,
@@ -48,13 +49,17 @@ _EMPHASIS = regex.compile(
 _ONE_BY_ONE = frozenset(("characters", "spell-out", "spell", "verbatim", "digits", "telephone"))
 
 
+def _one_by_one(what: str) -> str:
+    return " ".join(char.upper() for char in what if not char.isspace())
+
+
 def _say_as(match: regex.Match[str]) -> str:
     """Characters and digits one by one, counts and ranks so that they cannot be taken for years;
     the other ways are the reader's own.
     """
     what, how = html.unescape(match["what"].strip()), match["how"].lower()
     if how in _ONE_BY_ONE:
-        return " ".join(char.upper() for char in what if not char.isspace())
+        return _one_by_one(what)
     if not (what.isascii() and what.isdecimal()):
         return what
     number = int(what)
@@ -89,6 +94,7 @@ def act(spoken: TracedText) -> None:
         return
     spoken.sub(_SUBSTITUTE, lambda match: html.unescape(match["alias"]), hold=Hold.SAID)
     spoken.sub(_SAY_AS, _say_as)
+    spoken.sub(_SPELL, lambda match: _one_by_one(match["what"]))
     spoken.sub(_EMPHASIS, "[emphasis] ", hold=Hold.SAID)
     spoken.sub(_COMMENT, "")
     spoken.sub(_ELEMENT, _element)

@@ -130,13 +130,13 @@ class TracedText:
         self.text, self.origins = self.text[kept], self.origins[kept]
         self._frozen, self._replaced = self._frozen[kept], self._replaced[kept]
 
-    def prefix(self, text: str) -> None:
-        """Put something in front that the raw text does not have here."""
-        first = self.origins[0] if self.origins else 0
-        self.text = text + self.text
-        self.origins = [first] * len(text) + self.origins
-        self._frozen = bytearray([Hold.SAID] * len(text)) + self._frozen
-        self._replaced = bytearray(b"\1" * len(text)) + self._replaced
+    def insert(self, at: int, text: str) -> None:
+        """Put something before the character `at` that the raw text does not have there."""
+        origin = self.origins[at] if at < len(self.origins) else 0
+        self.text = self.text[:at] + text + self.text[at:]
+        self.origins[at:at] = [origin] * len(text)
+        self._frozen[at:at] = bytes([Hold.SAID]) * len(text)
+        self._replaced[at:at] = b"\1" * len(text)
 
     def breakpoints(self) -> tuple[tuple[int, int], ...]:
         """(index in text, raw index) wherever the two stop running in step."""

@@ -179,7 +179,7 @@ class SegmentWriter:
     """Turns raw segments into what the engine gets; remembers who is speaking.
 
     A segment of a multi-speaker text begins with the tag of the speaker it belongs to, also when
-    the tag was in an earlier segment.
+    the tag was in an earlier segment. `style`: words of a free-form tag that each segment gets.
     """
 
     def __init__(
@@ -190,7 +190,9 @@ class SegmentWriter:
         speak_directions: bool = True,
         language: str = "en",
         pronunciations: Mapping[str, str] | None = None,
+        style: str = "",
     ) -> None:
+        self._style = f"[{style}] " if style else ""
         self._speakable = speakable
         self._read = read
         self._speak_directions = speak_directions
@@ -225,8 +227,9 @@ class SegmentWriter:
         sayable = _SAYABLE.search(words) if self._speakable else not _WORDLESS.fullmatch(words)
         if not sayable:
             spoken.clear()
-        elif self._tag and not SPEAKER_TAG.match(spoken.text):
-            spoken.prefix(self._tag)
+        else:
+            own = SPEAKER_TAG.match(spoken.text)
+            spoken.insert(own.end() if own else 0, self._style if own else self._tag + self._style)
         if tags:
             self._tag = tags[-1]
         return spoken

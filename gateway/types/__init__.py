@@ -13,6 +13,7 @@ from gateway.types.commands import (
     End,
     Flush,
     Interrupt,
+    Mark,
     Playback,
     Resume,
     Text,
@@ -67,11 +68,14 @@ from gateway.types.segments import (
     SegmentLike,
 )
 from gateway.types.settings import (
+    MAX_STYLE_CHARS,
     ContextSettings,
     EngineFacts,
     Limits,
     SamplingSettings,
     SettingsPatch,
+    is_language,
+    is_style,
 )
 from gateway.types.voices import VoiceNames, plain_name
 
@@ -109,6 +113,8 @@ __all__ = [
     "Interrupted",
     "Limits",
     "MAX_ID_CHARS",
+    "MAX_STYLE_CHARS",
+    "Mark",
     "OPUS_RATE_HZ",
     "Packet",
     "Playback",
@@ -132,5 +138,7 @@ __all__ = [
     "WarmVoice",
     "Word",
     "Words",
+    "is_language",
+    "is_style",
     "plain_name",
 ]

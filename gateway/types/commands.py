@@ -43,6 +43,16 @@ class Flush(_Message, frozen=True):
     flush_id: FlushId | None = None
 
 
+class Mark(Struct, frozen=True):
+    """Answered by `Flushed` when all text so far has been spoken, whenever that is.
+
+    Unlike `Flush` it cuts nothing. It is no message of the native protocol.
+    """
+
+    context: ContextId
+    mark_id: int | str
+
+
 class End(_Message, frozen=True):
     """No more text: speak the rest, then `Done`."""
 
@@ -76,4 +86,4 @@ class Playback(_Message, frozen=True):
     played_ms: PositionMs
 
 
-Command = Configure | Text | Flush | End | Interrupt | Duck | Resume | Playback
+Command = Configure | Text | Flush | Mark | End | Interrupt | Duck | Resume | Playback

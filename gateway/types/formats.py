@@ -86,10 +86,14 @@ class Container(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A container, and the bit rate of those that compress; None: 96 kbit/s."""
+    """A container, and the bit rate of those that compress; None: 96 kbit/s.
+
+    `each_segment`: every segment of a context is a file of its own.
+    """
 
     container: Container = Container.RAW
     bitrate_bps: int | None = None
+    each_segment: bool = False
 
 
 @dataclass(slots=True)  # not frozen: see `events.Audio`
@@ -129,7 +133,7 @@ class AudioChain(Protocol):
         ...
 
     def set_speed(self, speed: float) -> None:
-        """Tempo of the segments begun from now on, 0.5 to 2.0."""
+        """Tempo of the segments begun from now on, 0.25 to 4.0."""
         ...
 
     def begin_segment(self) -> None:

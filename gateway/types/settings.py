@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -14,6 +15,9 @@ from gateway.types.formats import AudioFormat
 
 MAX_PRONUNCIATIONS = 200
 MAX_PRONUNCIATION_CHARS = 200
+MAX_STYLE_CHARS = 200
+
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{1,8})*")
 
 
 class SamplingSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,10 +43,12 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
     max_buffer_delay_ms: Annotated[int, Meta(ge=0, le=10_000)] = 1500
     speakable: bool = True
     normalize: bool = False
+    language: str = "en"  # in which `normalize` reads numbers
+    style: str = ""  # words of a free-form tag, [whispering], in front of every segment
     speak_thoughts: bool = False  # what stands in <think>, <thinking>, <reasoning>
     speak_directions: bool = True  # *waves* and (laughs)
     pronunciations: dict[str, str] = {}  # word -> respelling
-    speed: Annotated[float, Meta(ge=0.5, le=2.0)] = 1.0
+    speed: Annotated[float, Meta(ge=0.25, le=4.0)] = 1.0
     # audio is sent at most this far ahead of playback; 0: as it is made
     lead_ms: Annotated[int, Meta(ge=0, le=30_000)] = 1500
     words: bool = False
@@ -53,6 +59,13 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
         """What is wrong beyond the ranges of single fields, as `path: expected X, got Y`."""
         if (mistake := self.format.rate_mistake()) is not None:
             return f"format.sample_rate_hz: {mistake}"
+        if not is_language(self.language):
+            return f"language: expected a code, as en or pt-BR, got {self.language[:60]!r}"
+        if self.style and not is_style(self.style):
+            return (
+                f"style: expected words without brackets on one line, at most {MAX_STYLE_CHARS}"
+                f" characters, got {self.style[:60]!r}"
+            )
         if len(self.pronunciations) > MAX_PRONUNCIATIONS:
             return (
                 f"pronunciations: expected at most {MAX_PRONUNCIATIONS} words,"
@@ -67,6 +80,17 @@ class ContextSettings(Struct, frozen=True, forbid_unknown_fields=True):
                     f" characters, got {longest}"
                 )
         return None
+
+
+def is_language(code: str) -> bool:
+    """Whether it is written as an ISO 639 code, with or without a region."""
+    return _LANGUAGE.fullmatch(code) is not None
+
+
+def is_style(words: str) -> bool:
+    """Whether a free-form tag can hold it."""
+    fits = len(words) <= MAX_STYLE_CHARS and any(char.isalpha() for char in words)
+    return fits and not set(words) & set("[]\r\n")
 
 
 class SettingsPatch:

@@ -118,6 +118,8 @@ _FIXED_BY_TEXT = (
     "max_buffer_delay_ms",
     "speakable",
     "normalize",
+    "language",
+    "style",
     "speak_thoughts",
     "speak_directions",
     "pronunciations",
@@ -170,6 +172,9 @@ class Context:
         self._pieces: list[str] = []
         self._unread: deque[str | _FlushHere] = deque()
         self._unread_from = 0  # in the first of them
+        self._ink_chars = 0  # received, up to the last one that is not blank
+        self._cut_chars = 0  # up to the end of the last segment
+        self._marks: deque[tuple[int, int | str]] = deque()  # where they stand, and their ids
 
     def __str__(self) -> str:
         return f"context {self.id} ({self.state.value}, {self.received_chars} characters)"
@@ -236,6 +241,8 @@ class Context:
         """Take a piece of text. `lead_ms`: how long the listener can wait for the next segment."""
         self.move(Trigger.TEXT)
         self._pieces.append(text)
+        if ink := len(text.rstrip()):
+            self._ink_chars = self.received_chars + ink
         self.received_chars += len(text)
         if self._segmenter is None:
             self._segmenter = self._segmenters(self.settings)
@@ -247,6 +254,16 @@ class Context:
         self.move(Trigger.FLUSH)
         self._unread.append(_FlushHere(flush_id))
         self.read(lead_ms, now_ms)
+
+    def mark(self, mark_id: int | str) -> None:
+        """As a flush, but it waits until the text so far is cut by itself."""
+        self.move(Trigger.FLUSH)
+        self._marks.append((self._ink_chars, mark_id))
+        self._pass_marks()
+
+    def _pass_marks(self) -> None:
+        while self._marks and (self._marks[0][0] <= self._cut_chars or self.text_complete):
+            self.flushes.append(FlushMark(self._marks.popleft()[1], self.segments_cut))
 
     def end(self, lead_ms: float, now_ms: float) -> None:
         """No more text."""
@@ -320,6 +337,9 @@ class Context:
             self.text_since_ms = now_ms
         self.pending.extend(segments)
         self.segments_cut += len(segments)
+        if segments:
+            self._cut_chars = segments[-1].end
+            self._pass_marks()
         return SEGMENT_CHARS * len(segments)
 
 

@@ -105,14 +105,21 @@ class Utterance:
     def text(self, text: str, now_ms: float) -> None:
         """A piece of text."""
         self.context.push(text, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()  # marks that the text has reached
 
     def end(self, now_ms: float) -> None:
         """No more text."""
         self.context.end(self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
 
     def flush(self, flush_id: int | str | None, now_ms: float) -> None:
         """Speak what is buffered."""
         self.context.flush(flush_id, self.lead_ms(now_ms), now_ms)
+        self._pass_flushes()
+
+    def mark(self, mark_id: int | str) -> None:
+        """Tell when all text so far has been spoken."""
+        self.context.mark(mark_id)
         self._pass_flushes()
 
     def _pass_flushes(self) -> None:
@@ -281,8 +288,12 @@ class Utterance:
         return self.context.touched_at_ms + self._shared.limits.idle_timeout_ms
 
     def pump(self, now_ms: float) -> bool:
-        """Send what is due; end the context when all has left. Returns whether it did anything."""
-        settings = self.context.settings
+        """Send what is due; end the context when all has left.
+
+        Returns whether there may be something to do now that there was not before: running out of
+        sound counts, because the next segment may then be made.
+        """
+        settings, starved = self.context.settings, self.egress.starved
         if self.context.text_complete and not self.has_pending and not self.is_making:
             if not self.lines.finished:
                 self.lines.finish()
@@ -297,7 +308,7 @@ class Utterance:
         if self.egress.drained and not self.egress.paused:
             self._end(now_ms)
             return True
-        return sent
+        return sent or (self.egress.starved and not starved)
 
     def _end(self, now_ms: float) -> None:
         self.egress.announce_rest(self.context.settings.words)

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,13 @@ def python_of(*requirements: str) -> Path:
             _run(["uv", "pip", "install", "--quiet", "--python", str(python), *requirements])
             (folder / "complete").touch()
     return python
+
+
+def client_requirements(extra: str) -> tuple[str, ...]:
+    """What the distribution of the clients alone asks for, with one of its extras."""
+    path = Path(__file__).parents[2] / "clients" / "pyproject.toml"
+    project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+    return (*project["dependencies"], *project["optional-dependencies"][extra])
 
 
 def node_folder(*packages: str) -> Path:

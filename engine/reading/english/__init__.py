@@ -39,6 +39,7 @@ LANGUAGE = Language(
         *abbreviation.TITLE_RULES,
         *address.STREET_RULES,
         *abbreviation.RULES,
+        *measure.BARE,
         *initialism.RULES,
         *roman.RULES,
         *initialism.CAPITALS,

@@ -52,5 +52,5 @@ ROUTES = (
         resumable=True,
         key_queries=("api_key",),
     ),
-    LookupRoute("/v1/voices", voices, refusal),
+    LookupRoute("/v1/voices", voices, refusal, key_headers=("xi-api-key",)),
 )

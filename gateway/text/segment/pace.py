@@ -39,6 +39,10 @@ class Pace:
         self._arrivals.append((offset, now_ms))
         self._now_ms = now_ms
 
+    def is_overdue(self, now_ms: float) -> bool:
+        """Whether the oldest buffered text has waited for longer than it should."""
+        return bool(self._arrivals) and now_ms >= self.due_ms(complete=False)
+
     def advance(self, now_ms: float) -> None:
         """Time passed without text."""
         self._now_ms = max(self._now_ms, now_ms)

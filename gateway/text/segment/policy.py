@@ -31,11 +31,13 @@ class SegmentPolicy:
     min_chars: int = 24  # shorter sentences are joined with the next one
     lead_growth: float = 0.5  # later segments grow by what this part of the lead takes to speak
     max_chars: int = 240  # longer ones are cut at the best place inside
-    max_buffer_delay_ms: float = 1500  # text without an end mark is spoken after that long
+    # text without an end mark is spoken after that long, as far as it is settled; 0: all at once
+    max_buffer_delay_ms: float = 1500
     end_delay_ms: float = 250  # ... and a sentence that looks complete after this long without text
     speakable: bool = True  # Markdown, code, emoji and bare URLs become something one would say
     normalize: bool = False  # figures and short forms become words
     language: str = "en"  # of `normalize`
+    style: str = ""  # words of a free-form tag in front of every segment
     speak_thoughts: bool = False  # what stands in <think>, <thinking>, <reasoning>
     speak_directions: bool = True  # *waves* and (laughs)
 

@@ -52,6 +52,7 @@ class Segmenter:
             language=policy.language,
             speak_directions=policy.speak_directions,
             pronunciations=pronunciations or {},
+            style=policy.style,
         )
         self._structure = Structure(policy.speakable, policy.speak_thoughts)
         self._pace = Pace(policy)
@@ -78,7 +79,7 @@ class Segmenter:
         """Take text, cut anywhere; return the segments it completes."""
         segments: list[Segment] = []
         if text:
-            if not self._settled():
+            if self._pace.is_overdue(now_ms) and not self._settled():
                 self._pace.forget_age()
             self._pace.text_arrived(self._start + len(self._text), now_ms)
         index = 0
@@ -246,6 +247,8 @@ def segmenter_for(settings: ContextSettings, read: Read | None = None) -> Segmen
         max_buffer_delay_ms=settings.max_buffer_delay_ms,
         speakable=settings.speakable,
         normalize=settings.normalize,
+        language=settings.language,
+        style=settings.style,
         speak_thoughts=settings.speak_thoughts,
         speak_directions=settings.speak_directions,
     )

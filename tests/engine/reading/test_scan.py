@@ -75,6 +75,13 @@ def test_no_figure_is_left(text: str) -> None:
         assert not any(character in "0123456789" for character in word.text)
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("around", ["{}", "${}", "{} km", "{}th", "{}.5", "{},5 €", "{}/2", "1-{}"])
+def test_no_row_of_digits_is_too_long(around: str, language: str) -> None:
+    for digits in ("1" * 4400, "1" + ",234" * 1100):  # Python refuses numbers of such length
+        assert read(around.replace("{}", digits), language).words
+
+
 def _check_spans(text: str, language: str) -> None:
     items = read(text, language).items
     starts, ends = [item.start for item in items], [item.end for item in items]

@@ -39,7 +39,7 @@ def test_ordinals_are_another_librarys(number: int) -> None:
     assert numbers.ordinal(number) == theirs.replace("-", " ")
 
 
-@given(st.integers(0, 10**12 - 1), st.booleans(), st.sampled_from(_PLACES))
+@given(st.integers(0, 10**9 - 1), st.booleans(), st.sampled_from(_PLACES))
 @example(1984, False, "It was {} there.")
 @example(2007, False, "{}")
 @example(1000, True, "{}")

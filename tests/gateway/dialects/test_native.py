@@ -108,7 +108,18 @@ TYPES = "configure, text, flush, end, interrupt, duck, resume, playback"
             InvalidValueError,
             "segment_mode: expected one of clause, sentence, got 'word'",
         ),
-        ('{"type":"configure","speed":3}', InvalidValueError, "speed: expected 0.5 to 2.0, got 3"),
+        (
+            '{"type":"configure","language":"klingon!"}',
+            InvalidValueError,
+            "language: expected a code, as en or pt-BR, got 'klingon!'",
+        ),
+        (
+            '{"type":"configure","style":"sad] and [loud"}',
+            InvalidValueError,
+            "style: expected words without brackets on one line, at most 200 characters, "
+            "got 'sad] and [loud'",
+        ),
+        ('{"type":"configure","speed":5}', InvalidValueError, "speed: expected 0.25 to 4.0, got 5"),
         (
             '{"type":"configure","pronunciations":{" ":"x"}}',
             InvalidValueError,

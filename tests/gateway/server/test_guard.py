@@ -123,6 +123,51 @@ async def test_the_warning_comes_once_for_each_and_the_log_is_bounded(
     assert "page1.example" in said[0] and "VOICE_GATEWAY_ALLOWED_ORIGINS" in said[0]
 
 
+# What OpenAI's JavaScript client has a browser ask for.
+PREFLIGHT = {
+    "Access-Control-Request-Method": "POST",
+    "Access-Control-Request-Headers": "authorization,content-type,openai-organization,"
+    "x-stainless-arch,x-stainless-lang,x-stainless-os,x-stainless-retry-count",
+    "Access-Control-Request-Private-Network": "true",
+}
+
+
+@pytest.mark.parametrize("origin", ["https://app.example", "http://127.0.0.1:3000"])
+async def test_what_a_welcome_page_asks_for_is_allowed(origin: str) -> None:
+    """A page of the gateway's own host is welcome from any port."""
+    async with gateway(allowed_origins="https://app.example") as served, http(served) as client:
+        asked = await client.options("v1/audio/speech", headers={"Origin": origin, **PREFLIGHT})
+        assert asked.status_code == 200
+        assert asked.headers["access-control-allow-origin"] == origin
+        allowed = asked.headers["access-control-allow-headers"]
+        assert allowed == PREFLIGHT["Access-Control-Request-Headers"]
+        assert asked.headers["access-control-allow-private-network"] == "true"
+        spoken = await client.post("v1/audio/speech", json=SPEECH, headers={"Origin": origin})
+        assert spoken.status_code == 200
+        assert spoken.headers["access-control-allow-origin"] == origin
+        assert spoken.headers["access-control-expose-headers"] == "*"
+        assert "origin" in spoken.headers["vary"].lower()
+        refused = await client.post("v1/audio/speech", json={}, headers={"Origin": origin})
+        assert refused.status_code == 400
+        assert refused.headers["access-control-allow-origin"] == origin  # the page may read why
+
+
+async def test_a_preflight_of_another_page_is_refused_and_the_log_says_how_to_allow_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    headers = {"Origin": "https://evil.example", **PREFLIGHT}
+    async with gateway() as served, http(served) as client:
+        for path in ("v1/audio/speech", "v1/models"):
+            asked = await client.options(path, headers=headers)
+            assert asked.status_code == 403
+            assert "access-control-allow-origin" not in asked.headers
+        metrics = await client.get("metrics", headers=headers)  # open to programs, not to pages
+        assert metrics.status_code == 200
+        assert "access-control-allow-origin" not in metrics.headers
+    said = [record.getMessage() for record in caplog.records if record.levelno > logging.INFO]
+    assert len(said) == 1 and "evil.example" in said[0] and "--allowed-origins" in said[0]
+
+
 async def test_wrong_keys_are_counted_as_refused() -> None:
     async with gateway(api_keys="k") as served:
         async with http(served) as client:

@@ -14,9 +14,9 @@ from websockets.frames import Frame, Opcode
 from engine.fake import FakeEngine
 from gateway.config import Config
 from gateway.server.app import create_app
+from gateway.server.connection.transport import StreamProtocol, request_protocol
 from gateway.server.service import Service
-from gateway.server.transport import StreamProtocol, request_protocol
-from tests.gateway.server.test_transport import HANDSHAKE
+from tests.gateway.server.connection.test_transport import HANDSHAKE
 from tests.gateway.wire import connected
 
 _HEADER = b"Host: localhost\r\n"

@@ -15,7 +15,7 @@ from engine.fake import FakeEngine, FakeEngineConfig
 from gateway.errors import InvalidValueError
 from gateway.server.resumable import Resumption, resumption_of
 from gateway.server.serving import RunningGateway
-from tests.gateway.server.test_stream import PCM, SENTENCE, audio
+from tests.gateway.server.connection.test_stream import PCM, SENTENCE, audio
 from tests.gateway.shell import (
     connect,
     gateway,

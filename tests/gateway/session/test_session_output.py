@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.audio import make_chain
+from gateway.text.segment import segmenter_for
 from gateway.types import (
     Configure,
     Configured,
@@ -20,7 +22,7 @@ from gateway.types import (
     WarmVoice,
     Words,
 )
-from tests.gateway.fake_parts import PCM, FakeChain
+from tests.gateway.fake_parts import FACTS, PCM, FakeChain
 from tests.gateway.fakes import FakeEngine, Harness, settings
 from tests.gateway.talk import (
     TEXT,
@@ -229,3 +231,24 @@ def test_sound_is_the_more_urgent_the_sooner_the_listener_runs_dry() -> None:
     assert dry_at_ms == sorted(dry_at_ms)
     assert dry_at_ms[-1] - h.now_ms > 200.0  # what may not leave yet counts, too
     assert h.session.dry_at_ms("nobody's", h.now_ms) == h.now_ms
+
+
+@pytest.mark.parametrize("lead_ms", [0, 300, 1500])
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_segments_shorter_than_their_crossfades_do_not_stall(frames: int, lead_ms: int) -> None:
+    """What is held back for the next one's crossfade must not keep the next one from being made."""
+
+    class Curt(FakeEngine):
+        def frames_of(self, text: str) -> int:
+            return frames
+
+    h = Harness(
+        Curt(),
+        chain=lambda f, s: make_chain(f, FACTS.sample_rate_hz, s),  # type: ignore[arg-type, return-value]
+        segmenter_factory=segmenter_for,
+    )
+    h.do(Configure("c", SettingsPatch(lead_ms=lead_ms)))
+    h.do(Text("c", "Yes. No. Why? Oh! When? Red. " * 5))
+    h.do(End("c"))
+    h.run(120_000.0)
+    assert [event.context for event in h.events(Done)] == ["c"]

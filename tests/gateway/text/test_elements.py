@@ -29,6 +29,7 @@ def say(raw: str, **options: bool) -> str:
         ('<say-as interpret-as="cardinal">1984</say-as>', "1,984"),
         ('<say-as interpret-as="ordinal">12</say-as>', "12th"),
         ('<say-as interpret-as="date">1/2/2024</say-as>', "1/2/2024"),
+        ("<spell>a1-b</spell>", "A 1 - B"),
         ('<sub alias="World Wide Web">WWW</sub> is', "World Wide Web is"),
         ('<emphasis level="strong">now</emphasis>', "[emphasis] now"),
         ('<emphasis level="reduced">now</emphasis>', "now"),

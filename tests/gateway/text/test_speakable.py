@@ -128,6 +128,28 @@ def test_a_speaker_is_remembered_through_silence() -> None:
     ]
 
 
+def test_a_style_stands_in_every_segment_behind_the_speaker() -> None:
+    writer = SegmentWriter(style="whispering")
+    said = [
+        writer.speak(raw, at_line_start=False).text
+        for raw in ("Hello.", " ... ", "[sighs] So", "<|speaker:2|>yes", "**No** 1")
+    ]
+    assert said == [
+        "[whispering] Hello.",
+        "",
+        "[whispering] [sighs] So",
+        "<|speaker:2|>[whispering] yes",
+        "<|speaker:2|>[whispering] No 1",
+    ]
+
+
+def test_a_style_moves_no_position() -> None:
+    plain = SegmentWriter().speak("One *two* three.", at_line_start=False)
+    styled = SegmentWriter(style="sad").speak("One *two* three.", at_line_start=False)
+    assert styled.text == f"[sad] {plain.text}"
+    assert styled.origins[6:] == plain.origins and set(styled.origins[:6]) == {0}
+
+
 PIECES = [*"ab *_~`#|[]()<>!.:/-=\\&;\n\"'1 😀é\u0301", "http://", "www.a.b", "[x](y)", "[tag]"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clients.python.mixer import Mixer
+from clients.sound.mixer import Mixer
 from gateway.audio import make_chain
 from gateway.audio.constants import FADE_OUT_MS, Samples
 from gateway.types import (

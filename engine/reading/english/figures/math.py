@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from engine.reading.english.words import numbers
 from engine.reading.english.words.tables import SIGNS
@@ -25,6 +26,10 @@ _OPERATORS = {
     "⋅": "times", "^": "to the",
 }  # fmt: skip
 # Commands that are no Greek letter or function, which are called what they are written.
+_FUNCTIONS = {
+    "sin": "sine", "cos": "cosine", "tan": "tangent", "log": "log", "ln": "natural log",
+    "exp": "exponential", "sqrt": "square root",
+}  # fmt: skip
 _LATEX = {
     "times": "times", "cdot": "times", "div": "divided by", "pm": "plus or minus",
     "leq": "less than or equal to", "le": "less than or equal to",
@@ -93,6 +98,12 @@ def _spaced_minus(match: Match) -> Spoken:
     return "minus" if behind is not None else None
 
 
+def _greek(match: Match) -> Spoken:
+    """A letter alone: lambda."""
+    name = unicodedata.name(match[0]).rpartition(" ")[2].lower()
+    return {"lamda": "lambda"}.get(name, name)
+
+
 def _command(match: Match) -> Spoken:
     r"""\alpha, \times; what only lays out is silent."""
     name = match["name"]
@@ -129,6 +140,9 @@ RULES: tuple[Rule, ...] = (
     rule("math", r"[A-Za-zα-ωΑ-Ω]", _LETTERS + _POWER, _power),
     rule("math", r"[a-z]", r"(?P<name>[a-z])\((?P<argument>[a-z])\)",
          lambda m: f"{m['name'].upper()} of {m['argument'].upper()}"),
+    rule("math", r"[sctle]", rf"(?P<name>{'|'.join(_FUNCTIONS)})\((?=[^()]{{1,20}}\))",
+         lambda m: f"{_FUNCTIONS[m['name']]} of"),
+    rule("math", r"[α-ωΑ-Ω]", r"(?<![\w])[α-ωΑ-Ω](?![α-ωΑ-Ω])", _greek),
     rule("math", r"\d", r"(?P<number>\d{1,3})(?P<name>[xyz])(?=\s?[-+*/=^)²³]|\Z)"
          r"(?<!\A\dx)(?<!\A\d\dx)", _coefficient),
 )  # fmt: skip
@@ -140,6 +154,7 @@ SIGN_RULES: tuple[Rule, ...] = (
     rule("math", r"[-–]", r"(?P<sign>[-–])(?=\s?[\w(]{1,6}\s?=)", _operator),
     rule("math", r"-", r"(?<=\s)-(?=\s[a-z0-9](?!\w))", _spaced_minus),
     rule("math", r"\*", r"(?P<sign>\*)(?=\s?[\w(])", _operator),
-    rule("math", r"/", r"(?<=[\d)]\s)/(?=\s[\d(])|(?<=\))/(?=[\w(])", "over"),
+    rule("math", r"/", r"(?<=[\d)]\s)/(?=\s[\d(])|(?<=\))/(?=[\w(])|(?<=\d)/(?=[a-z](?!\w))",
+         "over"),
     rule("math", _ALL_SIGNS, _ALL_SIGNS, lambda m: SIGNS[m[0]]),
 )  # fmt: skip

@@ -132,6 +132,14 @@ def _per(match: Match) -> Spoken:
     return f"{numbers.plain(match['number'])} per {UNITS[match['unit']][0]}"
 
 
+# Without a number, where the slash could be taken for an "or".
+BARE: tuple[Rule, ...] = (
+    rule("measure", r"[kmMGg]",
+         r"(?P<unit>km|mi|[kMG][Bb]|[mk]?g|Mbit)/(?P<per>h|hr|s|d?L|m|kg|day)"
+         rf"(?P<power>{POWER})?(?!\w)",
+         lambda m: f"{UNITS[m['unit']][1]} per {_divisor(m['per'], m['power'])}"),
+)  # fmt: skip
+
 RULES: tuple[Rule, ...] = (
     rule("measure", r"\d", r"(?P<feet>\d{1,2})\s?['’′]\s?(?P<inches>1[01]|\d(?:\.\d)?)\s?"
          r"(?:[\"”″]|''|’’)", _feet_and_inches),

@@ -51,10 +51,11 @@ def _exact(amount: str, currency: Currency, attribute: bool = False) -> str:
     hundredths = fraction.rstrip("0")
     if len(hundredths) > 2 or hundredths and not cent:
         return f"{numbers.plain(_plain(amount))} {one if attribute else several}"
-    units, rest = int(whole or 0), int(hundredths.ljust(2, "0"))
+    units, rest = whole.lstrip("0"), int(hundredths.ljust(2, "0"))
     words = []
     if units or not rest:
-        words.append(f"{numbers.cardinal(units)} {one if units == 1 or attribute else several}")
+        unit = one if units == "1" or attribute else several
+        words.append(f"{numbers.plain(units or '0')} {unit}")
     if rest:
         words.append(f"{numbers.cardinal(rest)} {cent if rest == 1 or attribute else cents}")
     return " and ".join(words)

@@ -13,7 +13,10 @@ _ENDING = r"(?P<ending>(?:st|nd|rd|th)\b|(?:ST|ND|RD|TH)\b|ˢᵗ|ⁿᵈ|ʳᵈ|�
 
 def _ordinal(match: Match) -> Spoken:
     """Only with the ending that belongs to the number."""
-    number = int(re.sub(r"\D", "", match["number"]))
+    text = re.sub(r"\D", "", match["number"])
+    if len(text) > numbers.MAX_DIGITS:
+        return None
+    number = int(text)
     last = number % 10 if number // 10 % 10 != 1 else 0
     if match["ending"].translate(_RAISED).lower() != {1: "st", 2: "nd", 3: "rd"}.get(last, "th"):
         return None
@@ -21,7 +24,7 @@ def _ordinal(match: Match) -> Spoken:
 
 
 RULES: tuple[Rule, ...] = (
-    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d+){_ENDING}", _ordinal),
-    rule("ordinal", r"\d", r"(?P<number>\d*[2-9][23])d(?!\w)",
+    rule("ordinal", r"\d", rf"(?P<number>{numbers.GROUPED}|\d{{1,30}}){_ENDING}", _ordinal),
+    rule("ordinal", r"\d", r"(?P<number>\d{0,4}[2-9][23])d(?!\w)",
          lambda m: numbers.ordinal(int(m["number"]))),
 )  # fmt: skip

@@ -62,7 +62,7 @@ def _dotted(match: Match) -> Spoken:
 def _bare(match: Match) -> Spoken:
     """cats vs dogs, ext 42; not VS, and "max" only before a number."""
     short, text = match[0].lower(), match[0]
-    if short in BARE and (text.islower() or text.istitle() and short not in _SMALL_ONLY):
+    if short in BARE and (text.islower() or text[1:].islower() and short not in _SMALL_ONLY):
         return BARE[short]
     if short in BARE_BEFORE_NUMBER and _NUMBER_BEHIND.match(match.string, match.end()):
         return BARE_BEFORE_NUMBER[short]

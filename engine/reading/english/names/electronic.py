@@ -14,14 +14,15 @@ _SIGNS = {
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+|.", re.DOTALL)
 # Short pieces that are words, though they do not look it; other short ones are spelt ...
 _WORDS = frozenset(
-    "com net org edu gov co be me app dev in to my the pro bin etc lib var tmp src new log tar zip "
-    "txt is it go no do so up on at by we he an am as or if of old one two get set put run sub add "
-    "key map big box top end job fun pub not bad bob ann joe sam tom max amy dan ben tim jim kim "
-    "lee ian eva leo mia ray jay roy cat dog usr".split()
+    "com net org edu gov co be me app dev in to my the pro bin lib var tmp src new log tar zip "
+    "txt is it go no do so up on at by we us he an am as or if of old one two get set put run "
+    "sub add key map big box top end job fun pub not bad bob ann joe sam tom max amy dan ben "
+    "tim jim kim lee ian eva leo mia ray jay roy cat dog usr".split()
 )
 # ... unless they can be said: doe, mit.
 _SYLLABLE = re.compile(r"[^aeiouy][aeiouy][^aeiouy]|[^aeiouy][aeiouy]{2}")
-_SPELT = frozenset("us io tv ai ip api www".split())
+_SPELT = frozenset("ip api www".split())
+_DOMAINS = frozenset("us io tv ai".split())  # spelt behind a dot
 _TOP_LEVEL = (
     "com|org|net|edu|gov|mil|int|io|ai|dev|app|co|uk|us|de|fr|es|it|nl|eu|ca|au|in|jp|cn|ru|br|ch"
     "|at|be|se|no|fi|dk|pl|ly|me|tv|gg|xyz|info|biz|tech|cloud|online|site|store|blog|wiki|news"
@@ -48,7 +49,11 @@ def _spell(text: str, start: int, silent: str = "") -> list[Part]:
     """An address piece by piece; signs in `silent` are passed over."""
     parts = []
     for found in _PIECE.finditer(text):
-        words = "" if found[0] in silent else _SIGNS.get(found[0]) or _piece(found[0])
+        piece = found[0]
+        if piece.lower() in _DOMAINS and text[: found.start()].endswith("."):
+            words = " ".join(piece.upper())
+        else:
+            words = "" if piece in silent else _SIGNS.get(piece) or _piece(piece)
         if words:
             parts.append(Part(words, start + found.start(), start + found.end()))
     return parts
@@ -142,12 +147,16 @@ RULES: tuple[Rule, ...] = (
     rule("electronic", r"l", rf"localhost{_TAIL}(?!\w)", _address),
     rule("electronic", r"[A-Za-z\d_]", r"(?P<name>[\w-]{1,60})(?P<dot>\.)"
          rf"(?P<ending>(?i:{_FILE_ENDINGS}))(?![\w-]|\.\w)", _file),
+    rule("electronic", r"[A-Za-z\d_]", r"(?:[\w-]{1,60}/){1,9}[\w-]{1,60}\."
+         rf"(?i:{_FILE_ENDINGS})(?![\w-]|\.\w)", _path),
     rule("electronic", r"[A-Za-z]", r"[A-Za-z]:\\(?:[\w\\. -]*\w)?", _path),
-    rule("electronic", r"[~/.]", r"(?<![\w<])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*(?<!\.)", _path),
+    rule("electronic", r"[~/.]", r"(?<![\w<.])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*(?<!\.)", _path),
     rule("electronic", r"\.", r"(?<![\w/])\.[a-z]\w+(?:/\w+)*", _path),
     rule("electronic", r"-", r"(?<!\S)(?P<dashes>--?)(?P<name>[a-z][\w-]*)(?![^\s.,;:!?)])",
          _flag),
-    rule("electronic", r"#", r"(?<!\w)(?P<sign>#)(?P<name>[A-Za-z]\w*)", _hashtag),
+    rule("electronic", r"#", r"(?<!\w)#(?=[A-Z]*\d[A-Z\d-]*(?!\w))(?=\S*[A-Z])", "number"),
+    rule("electronic", r"#", r"(?<!\w)(?P<sign>#)(?P<name>(?:\d+[A-Z][a-z]|[A-Za-z])\w*)",
+         _hashtag),
     rule("electronic", r"[ACDESOW]", rf"{_KEY}(?:[+-]{_KEY})*[+-]"
          r"(?:F\d\d?|[A-Z][a-z]+|[A-Z])(?!\w)", _keys),
 )  # fmt: skip

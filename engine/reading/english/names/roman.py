@@ -13,13 +13,14 @@ _WELL_FORMED = re.compile(
 )
 # After these a numeral counts; after other names it ranks.
 COUNTED = frozenset(
-    "chapter ch chap pt vols part act scene book volume vol section article appendix figure table "
-    "phase type level grade class stage tier title unit episode season rocky bowl war world mark "
-    "mk factor schedule annex apollo gemini saturn rank group category letter story study lecture "
-    "corollary proposition theorem lemma sonnet hymn plate map note fig lesson module step "
-    "exhibit psalm canto verse paragraph page item number game olympiad final fantasy quarter "
-    "round day week century division region zone district ward corps army fleet option plan model "
-    "series version titan star wars diablo civilization ultima quest hearts".split()
+    "pentium iphone chapter ch chap pt vols part act scene book volume vol section article "
+    "appendix figure table phase type level grade class stage tier title unit episode season "
+    "rocky bowl war world mark mk factor schedule annex apollo gemini saturn rank group "
+    "category letter story study lecture corollary proposition theorem lemma sonnet hymn plate "
+    "map note fig lesson module step exhibit psalm canto verse paragraph page item number game "
+    "olympiad final fantasy quarter round day week century division region zone district ward "
+    "corps army fleet option plan model series version titan star wars diablo civilization "
+    "ultima quest hearts".split()
 )
 # After these names even a lone I, V or X ranks.
 _RULERS = frozenset(
@@ -34,6 +35,7 @@ _WORDS = frozenset(
 )
 _FAR = 40
 """Kings and headings end below."""
+_NUMERAL_BEFORE = re.compile(r"[IVXLC]{1,6},?\s(?:and|or|to)\s\Z")
 _SMALL_BEHIND = re.compile(r"\s[a-z]")
 
 
@@ -89,18 +91,24 @@ def _alone(match: Match, value: int) -> Spoken:
     small = set(text) <= set("IVX")
     if small and value < _FAR and _heads_line(match):
         return numbers.cardinal(value)
+    listed = _NUMERAL_BEFORE.search(match.string, max(0, match.start() - 14), match.start())
+    if listed is not None:
+        return numbers.cardinal(value)
     plain = small and len(text) > 2 and not context.is_shouted(match)
     return numbers.cardinal(value) if plain or text in ("II", "III") else None
 
 
-def _heads_line(match: Match) -> bool:
+def _heads_line(match: Match, before_small: bool = False) -> bool:
     """Whether the numeral opens a line as a heading's number does: XV. OF THE PRIDE."""
     line = match.string[: match.start()].rpartition("\n")[2]
-    return not line.strip() and _SMALL_BEHIND.match(match.string, match.end()) is None
+    small = _SMALL_BEHIND.match(match.string, match.end()) is not None
+    return not line.strip() and (before_small or not small)
 
 
 def _small(match: Match) -> Spoken:
-    """(ii), (iv)."""
+    """(ii), (iv); a single letter only where it opens a line."""
+    if len(match["numeral"]) == 1 and (match["numeral"] == "x" or not _heads_line(match, True)):
+        return None
     value = value_of(match["numeral"])
     return numbers.cardinal(value) if value and value < _FAR else None
 
@@ -120,7 +128,7 @@ RULES: tuple[Rule, ...] = (
     rule("roman", r"[IVXLC]", r"(?P<low>[IVXLC]+)[-–](?P<high>[IVXLC]+)(?!\w)", _range),
     rule("roman", r"[IVXLCDM]",
          r"(?P<numeral>[IVXLCDM]+)(?![\w.]\w|\w|[/&]|['’](?!s\b))", _numeral),
-    rule("roman", r"\(", r"\((?P<numeral>[ivx]{1,5})\)", _small),
+    rule("roman", r"\(", r"(?<![\w'’)])\((?P<numeral>[ivx]{1,5})\)", _small),
 )  # fmt: skip
 
 TRIGGERS = frozenset("I V X C D L M".split())

@@ -10,7 +10,8 @@ from engine.reading.types import Match, Part, Rule, Spoken, rule
 _GROUP = re.compile(r"\+|[A-Za-z]+|\d+")
 _CUES = frozenset("phone tel telephone call mobile cell fax at on number dial text".split())
 _GROUPED_CUES = frozenset(
-    "isbn issn account ssn serial phone tel fax imei doi ean upc card".split()
+    "isbn issn account ssn serial phone tel fax imei doi ean upc card invoice order case ticket "
+    "tracking reference".split()
 )
 _TOLL_FREE = frozenset(("800", "900"))
 _MIN_DIGITS, _MAX_DIGITS = 7, 15  # E.164

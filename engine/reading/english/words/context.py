@@ -31,12 +31,12 @@ FUNCTION_WORDS = frozenset(
 )
 
 
-def before(match: Match, group: int | str = 0) -> str:
-    """The word before the match (or one of its groups), in lower case; "" where there is none.
+def before(match: Match) -> str:
+    """The word before the match, in lower case; "" where there is none.
 
     A full stop counts as the end of an abbreviation: "No. 5".
     """
-    start = match.start(group)
+    start = match.start()
     text = match.string[max(0, start - _REACH) : start]
     text = _NUMBER_BEFORE.sub("", text)
     found = _BEFORE.search(text)
@@ -46,7 +46,7 @@ def before(match: Match, group: int | str = 0) -> str:
 def words_before(match: Match) -> list[str]:
     """Up to four words before the match, the nearest first, in lower case; no sentence crossed."""
     start = match.start()
-    text = re.split(r"[.!?;\n]\s", match.string[max(0, start - _REACH) : start])[-1]
+    text = re.split(r"(?<!\b[Nn]o)[.!?;\n]\s", match.string[max(0, start - _REACH) : start])[-1]
     return [word.lower() for word in reversed(re.findall(r"[^\W\d_][\w'’-]*", text))][:4]
 
 
@@ -60,11 +60,6 @@ def is_attribute(match: Match) -> bool:
     """Whether a quantity stands before its noun, and so in the singular: a 5 km run."""
     noun = after(match)
     return bool(noun) and noun not in FUNCTION_WORDS and before(match) in DETERMINERS
-
-
-def follows(match: Match, pattern: re.Pattern[str]) -> bool:
-    """Whether a pattern fits right behind the match."""
-    return pattern.match(match.string, match.end()) is not None
 
 
 def stands_alone(match: Match) -> bool:

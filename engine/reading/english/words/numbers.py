@@ -20,16 +20,15 @@ _ORDINALS = {
 MAX_DIGITS = 3 * len(_SCALES)
 """Longer numbers are read digit by digit."""
 
-GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+(?![\d])"
+GROUPED = r"[1-9]\d{0,2}(?:,\d{3})++(?!\d)"
 SPACED = (
     r"[1-9]\d{0,2}(?:(?:[\u00a0\u202f]\d{3})+|(?: \d{3}){2,}|(?: 000)+)(?!\d)"
     r"|[1-9]\d{0,2}(?:\.\d{3}){2,}(?![\d.])"
 )
 """The thousands of SI and of continental Europe: 1 000 000, 10.000.000."""
-INTEGER = rf"(?:{GROUPED}|{SPACED}|\d+)"
-NUMBER = rf"(?:{SPACED}|(?:{GROUPED}|\d+)(?:\.\d+)?(?![.,]?\d)|\d+|\.\d+)"
-"""An unsigned number as written: 1,299.50, .5, 10 000."""
-COMMA_DECIMAL = r"\d{1,3}(?:\.\d{3})*,\d{1,2}(?!\d)"
+NUMBER = rf"(?:{SPACED}|(?:{GROUPED}|\d++)(?:\.\d++)?(?![.,]?\d)|\d++|\.\d++)"
+"""An unsigned number as written: 1,299.50, .5, 10 000. Rows of digits are taken whole."""
+COMMA_DECIMAL = r"\d{1,3}(?:\.\d{3})*+,\d{1,2}(?!\d)"
 """Where a unit or a currency follows: 22,1 °C, 3,50 €, 1.299,50 €."""
 _SEPARATORS = re.compile(r"[,\u00a0\u202f ]")
 
@@ -40,11 +39,9 @@ def digits(text: str, zero: str = "zero") -> str:
 
 
 def cardinal(number: int) -> str:
-    """1250 -> one thousand two hundred fifty; beyond decillions digit by digit."""
+    """1250 -> one thousand two hundred fifty. At most MAX_DIGITS digits."""
     if number < 20:
         return _ONES[number]
-    if len(str(number)) > MAX_DIGITS:
-        return digits(str(number))
     words: list[str] = []
     for power in range(len(_SCALES) - 1, -1, -1):
         group = number // 1000**power % 1000
@@ -109,10 +106,11 @@ def plain(text: str) -> str:
     if text.count(".") > 1:
         text = text.replace(".", "")
     whole, point, fraction = text.partition(".")
-    if not point:
-        return digits(whole) if len(whole) > 1 and whole[0] == "0" else cardinal(int(whole))
-    front = f"{cardinal(int(whole))} " if whole else ""
-    return f"{front}point {digits(fraction)}"
+    if len(whole) > MAX_DIGITS or not point and len(whole) > 1 and whole[0] == "0":
+        front = digits(whole)
+    else:
+        front = cardinal(int(whole)) if whole else ""
+    return f"{front} point {digits(fraction)}".strip() if point else front
 
 
 def with_comma(text: str) -> str:

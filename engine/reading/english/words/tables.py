@@ -104,7 +104,8 @@ DIRECTIONS = {
 }  # fmt: skip
 STATES = {
     "AL": "Alabama", "AK": "Alaska", "AZ": "Arizona", "AR": "Arkansas", "CA": "California",
-    "CO": "Colorado", "CT": "Connecticut", "DE": "Delaware", "FL": "Florida", "GA": "Georgia",
+    "CO": "Colorado", "DC": "D C", "CT": "Connecticut", "DE": "Delaware", "FL": "Florida",
+    "GA": "Georgia",
     "HI": "Hawaii", "ID": "Idaho", "IL": "Illinois", "IN": "Indiana", "IA": "Iowa", "KS": "Kansas",
     "KY": "Kentucky", "LA": "Louisiana", "ME": "Maine", "MD": "Maryland", "MA": "Massachusetts",
     "MI": "Michigan", "MN": "Minnesota", "MS": "Mississippi", "MO": "Missouri", "MT": "Montana",
@@ -163,6 +164,8 @@ BARE = {
     "w/": "with", "b/c": "because", "qty": "quantity", "intl": "international", "bldg": "building",
     "bros": "brothers", "assoc": "association", "mgmt": "management", "acct": "account",
     "asap": "A S A P", "diy": "D I Y", "tv": "T V", "ie": "that is", "etc": "et cetera",
+    "gov't": "government", "int'l": "international", "nat'l": "national",
+    "ass'n": "association",
     "jr": "junior", "ltd": "limited", "inc": "incorporated",
 }  # fmt: skip
 # Without a full stop, only before a number.

@@ -78,7 +78,7 @@ sec, sec., secs, secs. | second
 wk, wks, wk. | week
 mo, mos, mo., mos. | month
 yr, yr., yrs, yrs. | year
-d | day
+d, day | day
 ha | hectare
 cc | c c | c c
 psi, PSI | p s i | p s i
@@ -159,9 +159,10 @@ LETTERS = frozenset("m g s h d l t b A V W N J B F T K L".split()) | {"pt", "ct"
 
 LABELS = frozenset(
     "step section size figure fig table chapter part grade type class level room item appendix "
-    "exhibit option question group team unit gate seat row line page version model series "
-    "paragraph article clause vitamin plan phase apt apartment suite ste flat seats gates number "
-    "block building platform terminal pier bay box".split()
+    "exhibit option question group team unit gate seat row line page route exit highway bus lot "
+    "zone sector floor version model series paragraph article clause vitamin plan phase apt "
+    "apartment suite ste flat seats gates number block building platform terminal pier bay "
+    "box".split()
 )
 """After these a number with a letter is a name."""
 

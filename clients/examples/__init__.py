@@ -1,0 +1,1 @@
+"""Programs to start from: each runs, and shows one way to give an agent a voice."""

@@ -1,0 +1,1 @@
+"""From packets to what is heard: decoded, mixed, played, written to files."""

@@ -1,0 +1,1 @@
+"""What stands between one socket and its session: requests and streams, bounded both ways."""
