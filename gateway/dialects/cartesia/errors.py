@@ -29,7 +29,6 @@ _TITLES = {
     "internal": "Internal server error",
     "engine_failed": "Generation failed",
     "overloaded": "Service unavailable",
-    "unsupported_language": "Unsupported language",
     "context_state": "Context closed",
 }
 _STATUS = {error.code: error.http_status for error in family(GatewayError)}

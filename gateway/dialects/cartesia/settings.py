@@ -27,12 +27,6 @@ T = TypeVar("T", bound=Struct)
 Speed = Annotated[float, Meta(ge=0.5, le=2.0)]
 
 
-class UnsupportedLanguageError(InvalidValueError):
-    """A language that the checkpoint does not read."""
-
-    code = "unsupported_language"
-
-
 class _Controls(Struct):
     """Of the oldest API: a name, or -1 (slowest) to 1 (fastest)."""
 
@@ -108,12 +102,12 @@ def _named_speed(path: str, given: str | float) -> float:
 
 
 def check_language(speech: Speech, opening: Opening) -> None:
-    """Raises UnsupportedLanguageError for what the checkpoint does not read."""
+    """Raises InvalidValueError for what the checkpoint does not read."""
     for name, given in (("language", speech.language), ("locale", speech.locale)):
         known = opening.facts.languages
         base = (given or "").strip().replace("_", "-").partition("-")[0].lower()
         if base and known and base not in known:
-            raise UnsupportedLanguageError(
+            raise InvalidValueError(
                 f"{name}: expected one of {', '.join(known)}, got {shown(given)}"
             )
 
