@@ -397,6 +397,8 @@ async def test_a_handshake_is_refused_by_its_status() -> None:
             assert caught.value.response.status_code == status
             assert caught.value.response.headers["dg-error"]
             assert json.loads(caught.value.response.body)["err_code"]
+        async with connect(url, subprotocols=["token", "sk-1"]) as page:  # type: ignore[list-item]
+            assert page.subprotocol == "token"  # a browser, which can set no header
         async with connect(url, additional_headers=right) as first:
             assert json.loads(await first.recv())["type"] == "Metadata"
             with pytest.raises(InvalidStatus) as caught:
