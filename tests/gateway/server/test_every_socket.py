@@ -15,8 +15,8 @@ from websockets.frames import Frame, Opcode
 
 from gateway.dialects import SocketRoute
 from gateway.dialects.registry import ROUTES
+from tests.gateway.server.connection.test_transport import HANDSHAKE
 from tests.gateway.server.test_raw_bytes import feed
-from tests.gateway.server.test_transport import HANDSHAKE
 
 SOCKETS = {route.path: route for route in ROUTES if isinstance(route, SocketRoute)}
 
