@@ -15,6 +15,7 @@ DIALECTS = (
     "openai",
     "deepgram",
     "fish",
+    "omni",
 )
 
 ROUTES: tuple[Route, ...] = tuple(

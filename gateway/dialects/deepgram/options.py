@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from gateway.dialects import Opening
 from gateway.dialects.explain import shown
 from gateway.errors import InvalidValueError
-from gateway.types import AudioFormat, Codec, Container, FileFormat, SettingsPatch, VoiceNames
+from gateway.types import (
+    AudioFormat,
+    Codec,
+    Container,
+    FileFormat,
+    SettingsPatch,
+    VoiceNames,
+    is_language,
+)
 
 DEFAULT_MODEL = "aura-2-thalia-en"  # the vendor's, where its clients may leave it out
 SPEED_RANGE = (0.5, 2.0)
@@ -91,9 +99,24 @@ def voice_of(model: str, voices: VoiceNames) -> str:
     return voices.find(named) or voices.resolve(model) if named else voices.resolve(model)
 
 
+def _language(model: str, opening: Opening) -> str | None:
+    """`es` of `aura-2-celeste-es`, where the checkpoint says what it reads.
+
+    Raises InvalidValueError for another. A voice of ours, or one of the table, is spoken whatever
+    its name ends in.
+    """
+    known, code = opening.facts.languages, model.rpartition("-")[2].lower()
+    if not known or not is_language(code) or opening.voices.find(model) is not None:
+        return None
+    if code not in known:
+        raise InvalidValueError(f"model: expected one of {', '.join(known)}, got {shown(code)}")
+    return code
+
+
 def _settings(opening: Opening, model: str, audio: AudioFormat) -> SettingsPatch:
     return SettingsPatch(
         voice=voice_of(model, opening.voices),
+        language=_language(model, opening),
         format=audio,
         speed=_number(opening.query, "speed", 1.0, *SPEED_RANGE),
         lead_ms=0,  # the vendor sends as fast as it makes, and its clients keep what is early

@@ -36,26 +36,30 @@ _PRONUNCIATION = re.compile(
 )
 
 
-class UndecodableError(InvalidMessageError):
-    """Not a JSON object in a text frame: the vendor hangs up."""
-
-    close_code = 1008
+_UNDECODABLE_CODE = 1008
 
 
 def read(raw: str | bytes, max_bytes: int) -> tuple[str, dict[str, Any]]:
     """A message and its type. Raises ClientError."""
     if isinstance(raw, bytes):
-        raise UndecodableError(f"expected a text frame, got a binary one of {len(raw)} bytes")
+        raise _undecodable(f"expected a text frame, got a binary one of {len(raw)} bytes")
     if len(raw) > max_bytes or len(raw.encode("utf-8", "surrogatepass")) > max_bytes:
         raise MessageTooLargeError(f"expected at most {max_bytes} bytes, got more")
     try:
         message = parse_json(raw)
     except InvalidMessageError as error:
-        raise UndecodableError(str(error)) from None
+        raise _undecodable(str(error)) from None
     kind = message.get("type")
     if not isinstance(kind, str):
         raise InvalidMessageError(f"type: expected str, got {shown(kind)}")
     return kind, message
+
+
+def _undecodable(text: str) -> InvalidMessageError:
+    """Not a JSON object in a text frame: the vendor hangs up."""
+    error = InvalidMessageError(text)
+    error.close_code = _UNDECODABLE_CODE
+    return error
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -104,7 +108,8 @@ def closing(error: GatewayError) -> Close:
     if error.code == "message_too_large":
         return Close(1009, TOO_BIG)
     if error.code in CLIENT_CODES:
-        return Close(1008, UNDECODABLE if isinstance(error, UndecodableError) else error.code)
+        undecodable = error.close_code == _UNDECODABLE_CODE
+        return Close(1008, UNDECODABLE if undecodable else error.code)
     return Close(1011, BROKEN)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from gateway.dialects.deepgram.v2 import SpeakV2
 from gateway.errors import InvalidValueError
 from gateway.types import Codec, Container, Limits, VoiceNames
 from tests.gateway.dialects.connection import Connection, opening
+from tests.gateway.fake_parts import FACTS
 from tests.gateway.fakes import FakeEngine
 from tests.gateway.shell import gateway, http
 
@@ -383,6 +385,20 @@ def test_a_model_names_a_voice() -> None:
     assert voice_of("LUNA", voices) == "luna"
 
 
+def test_a_language_that_the_checkpoint_lacks_is_refused() -> None:
+    facts = dataclasses.replace(FACTS, languages=("en", "es"))
+
+    def language(model: str, voices: VoiceNames | None = None) -> object:
+        given = opening({"model": model}, facts=facts, voices=voices)
+        return socket_options(given).settings.given.get("language")
+
+    assert (language("aura-2-thalia-en"), language("aura-2-celeste-es")) == ("en", "es")
+    assert language("luna") is None
+    assert language("aura-2-x-de", VoiceNames(("default",), {"aura-2-x-de": "default"})) is None
+    with pytest.raises(InvalidValueError, match="^model: expected one of en, es, got 'de'"):
+        language("aura-2-x-de")
+
+
 async def test_a_handshake_is_refused_by_its_status() -> None:
     async with gateway(api_keys=("sk-1",), max_sessions=1) as served:
         url = f"{served.stream_url}/v1/speak"
@@ -397,6 +413,8 @@ async def test_a_handshake_is_refused_by_its_status() -> None:
             assert caught.value.response.status_code == status
             assert caught.value.response.headers["dg-error"]
             assert json.loads(caught.value.response.body)["err_code"]
+        async with connect(url, subprotocols=["token", "sk-1"]) as page:  # type: ignore[list-item]
+            assert page.subprotocol == "token"  # a browser, which can set no header
         async with connect(url, additional_headers=right) as first:
             assert json.loads(await first.recv())["type"] == "Metadata"
             with pytest.raises(InvalidStatus) as caught:
