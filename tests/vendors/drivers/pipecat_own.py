@@ -20,7 +20,6 @@ sys.path.insert(0, root)
 from loguru import logger  # noqa: E402
 from pipecat.frames.frames import (  # noqa: E402
     BotStoppedSpeakingFrame,
-    ErrorFrame,
     Frame,
     InterruptionFrame,
     LLMContextFrame,
@@ -120,8 +119,6 @@ class Witness(FrameProcessor):
                         self.metrics.append(type(data).__name__)
             case BotStoppedSpeakingFrame():
                 self.stopped += direction == FrameDirection.DOWNSTREAM
-            case ErrorFrame():
-                self.errors.append(frame.error)
         self.moved.set()
         await self.push_frame(frame, direction)
 
@@ -145,8 +142,17 @@ def write_wav(name: str, pcm: bytes) -> str:
 async def main() -> None:
     heard: list[Any] = []
     tts = VoiceGatewayTTSService(
-        url=url, api_key=key, settings=VoiceGatewayTTSSettings(sampling={"temperature": 0.0})
+        url=url,
+        api_key=key,
+        settings=VoiceGatewayTTSSettings(
+            sampling={"temperature": 0.0}, extra={"carry_prosody": False}
+        ),
     )
+
+    @tts.event_handler("on_error")
+    async def on_error(_service: Any, error: Any) -> None:
+        witness.errors.append(error.error)
+        witness.moved.set()
 
     @tts.event_handler("on_heard")
     async def on_heard(_service: Any, _context_id: str, answer: Any) -> None:
@@ -194,7 +200,7 @@ async def main() -> None:
     await witness.until(lambda: len(spoken()) == 2)
     found["second"] = write_wav("second.wav", bytes(speaker.pcm))
     found["second_words"] = list(witness.words)
-    # Settings act on what comes; a voice that nobody has is an error, and no end of the pipeline.
+    # Settings act on what comes.
     speaker.pcm.clear()
     faster = VoiceGatewayTTSSettings(speed=1.5)
     await worker.queue_frame(TTSUpdateSettingsFrame(delta=faster, service=tts))
@@ -211,7 +217,16 @@ async def main() -> None:
     found["late_heard"] = heard[-1].heard_text
     found["messages"] = list(context.messages)
     found["metrics"] = witness.metrics
-    found["errors"] = witness.errors
+    found["errors"] = list(witness.errors)
+    # A voice that nobody has is an error of what is said with it, and of nothing else.
+    for voice in ("nobody", "default"):
+        delta = VoiceGatewayTTSSettings(voice=voice)
+        await worker.queue_frame(TTSUpdateSettingsFrame(delta=delta, service=tts))
+        await worker.queue_frame(TTSSpeakFrame("Once more.", append_to_context=True))
+        if voice == "nobody":
+            await witness.until(lambda: len(witness.errors) > len(found["errors"]))
+    await witness.until(lambda: witness.words[-1][0] == "more.")
+    found["refused"] = witness.errors[len(found["errors"]) :]
     await worker.cancel()
     await running
     print(json.dumps(found))
