@@ -141,6 +141,7 @@ def write_wav(name: str, pcm: bytes) -> str:
 
 async def main() -> None:
     heard: list[Any] = []
+    sessions: list[str | None] = []
     tts = VoiceGatewayTTSService(
         url=url,
         api_key=key,
@@ -158,6 +159,10 @@ async def main() -> None:
     async def on_heard(_service: Any, _context_id: str, answer: Any) -> None:
         heard.append(answer)
         witness.moved.set()
+
+    @tts.event_handler("on_connected")
+    async def on_connected(service: Any) -> None:
+        sessions.append(service._client.hello.session if service._client else None)
 
     context = LLMContext([{"role": "system", "content": "Be brief."}])
     pair = LLMContextAggregatorPair(context)
@@ -227,6 +232,12 @@ async def main() -> None:
             await witness.until(lambda: len(witness.errors) > len(found["errors"]))
     await witness.until(lambda: witness.words[-1][0] == "more.")
     found["refused"] = witness.errors[len(found["errors"]) :]
+    # A session that is lost for good is followed by another.
+    assert tts._client is not None
+    await tts._client.aclose()
+    await worker.queue_frame(TTSSpeakFrame("And again.", append_to_context=True))
+    await witness.until(lambda: witness.words[-1][0] == "again.")
+    found["sessions"] = sessions
     await worker.cancel()
     await running
     print(json.dumps(found))
