@@ -184,6 +184,12 @@ async def main() -> None:
     def spoken() -> list[str]:
         return [m["content"] for m in context.messages if m["role"] == "assistant"]
 
+    async def played_out(turns: int) -> None:
+        """The message is complete in the middle of its last word: wait for the rest of it."""
+        await witness.until(lambda: len(spoken()) == turns)
+        stopped = witness.stopped
+        await witness.until(lambda: witness.stopped > stopped)
+
     await worker.queue_frame(says("First question."))
     await witness.until(lambda: len(witness.words) >= HEARD_WORDS)
     await worker.queue_frame(InterruptionFrame())
@@ -202,7 +208,7 @@ async def main() -> None:
     found["sound_after_interruption"] = len(speaker.pcm) - silent_after
     witness.words.clear()
     await worker.queue_frame(says("Second question."))
-    await witness.until(lambda: len(spoken()) == 2)
+    await played_out(2)
     found["second"] = write_wav("second.wav", bytes(speaker.pcm))
     found["second_words"] = list(witness.words)
     # Settings act on what comes.
@@ -210,7 +216,7 @@ async def main() -> None:
     faster = VoiceGatewayTTSSettings(speed=1.5)
     await worker.queue_frame(TTSUpdateSettingsFrame(delta=faster, service=tts))
     await worker.queue_frame(says("Third question."))
-    await witness.until(lambda: len(spoken()) == 3)
+    await played_out(3)
     found["third"] = write_wav("third.wav", bytes(speaker.pcm))
     # The transport still plays what was sent in full: that interruption counts as well.
     await worker.queue_frame(TTSSpeakFrame("One moment, please.", append_to_context=True))
