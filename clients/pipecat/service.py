@@ -10,6 +10,7 @@ message right (see messages.py).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
@@ -96,6 +97,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         self._lead_ms = lead_ms
         self._client: Client | None = None
         self._connection = contextlib.AsyncExitStack()
+        self._connecting = asyncio.Lock()
         self._receive_task: Any = None
         self._utterances: dict[str, Playback] = {}
         self._stopped: list[tuple[Playback, Any]] = []  # and the tasks that ask what was heard
@@ -128,8 +130,11 @@ class VoiceGatewayTTSService(WebsocketTTSService):
         await self._disconnect_websocket()
 
     async def _connect_websocket(self) -> None:
-        if self._client is not None and not self._client.lost:
-            return
+        async with self._connecting:
+            if self._client is None or self._client.lost:
+                await self._open_session()
+
+    async def _open_session(self) -> None:
         await self._connection.aclose()
         try:
             # A short loss is mended by the client itself, without a gap in what is heard.
@@ -141,6 +146,16 @@ class VoiceGatewayTTSService(WebsocketTTSService):
             self._client = None
             await self.push_error(error_msg=f"no connection to {self._url}: {error}")
             await self._call_event_handler("on_connection_error", f"{error}")
+
+    async def _reconnect_websocket(self, attempt_number: int) -> bool:
+        """After a session was lost for good; its contexts end by themselves.
+
+        The base would close what `run_tts` may have begun in a new session meanwhile.
+        """
+        await self._connect_websocket()
+        if not await self._verify_connection():
+            raise ConnectionError(f"{self}: no connection at attempt {attempt_number}")
+        return True
 
     async def _disconnect_websocket(self) -> None:
         if self._client is None:
@@ -192,7 +207,8 @@ class VoiceGatewayTTSService(WebsocketTTSService):
 
     async def _utterance(self, context_id: str) -> Playback:
         utterance = self._utterances.get(context_id)
-        if utterance is not None:
+        # One that is over before its text is was lost or refused: the rest is said by another.
+        if utterance is not None and (utterance.ended or not utterance.context.over):
             return utterance
         if self._client is None or self._client.lost:
             await self._connect()
@@ -249,7 +265,7 @@ class VoiceGatewayTTSService(WebsocketTTSService):
                     await self.add_word_timestamps([(piece.text.strip(), at_s)], context_id)
         except (GatewayClosedError, SpeechError) as error:
             await self.push_error(error_msg=f"{self} stopped speaking: {error}", exception=error)
-        if not utterance.context.silenced:
+        if not utterance.context.silenced and self._utterances.get(context_id) is utterance:
             await self._end_audio(context_id)
 
     async def _end_audio(self, context_id: str) -> None:

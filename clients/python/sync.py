@@ -86,6 +86,11 @@ class Client:
         return self._client.voices
 
     @property
+    def lost(self) -> bool:
+        """Whether the session is over, and cannot be resumed."""
+        return self._client.lost
+
+    @property
     def resumed(self) -> int:
         """How often a lost connection was opened again."""
         return self._client.resumed

@@ -47,16 +47,16 @@ def check(found: dict[str, Any]) -> None:
     if found["said_heard"]:
         assert said == [{"text": found["said_heard"], "interrupted": True}]
         assert "One moment, please.".startswith(found["said_heard"])
-    words = found["second_words"]
-    shown = [(text, start_s, end_s) for text, start_s, end_s in words if text]
-    assert "".join(text for text, _, _ in shown) == NEXT == found["aligned"]
-    assert len(shown) == len(NEXT.split())
-    times = [at_s for _, start_s, end_s in shown for at_s in (start_s, end_s)]
+    words = found["words"]
+    assert [text.strip() for text, _, _ in words] == NEXT.split()
+    assert "".join(text for text, _, _ in words) == NEXT == found["second_shown"]
+    times = [at_s for _, start_s, end_s in words for at_s in (start_s, end_s)]
     assert times == sorted(times)
     assert 0.0 < found["silence_ms"] < 500.0
     assert all(0.0 <= entry["ttfb"] for entry in found["metrics"])
     assert NEXT in {NEXT[: entry["characters"]] for entry in found["metrics"]}
     assert found["errors"] == []
+    assert found["refused"] == 404
     assert len(sound(found["whole"])[0]) > SOME_SAMPLES
 
 

@@ -58,8 +58,10 @@ def check(found: dict[str, Any]) -> None:
     assert times == sorted(times)
     assert {"TTFBMetricsData", "TTSUsageMetricsData"} <= set(found["metrics"])
     assert found["errors"] == []
+    assert "unknown_voice" in found["refused"][0]
+    assert len(set(found["sessions"])) == 2
     second, third = (len(sound(found[name])[0]) for name in ("second", "third"))
-    assert SOME_SAMPLES < third < 0.8 * second  # at 1.5 times the speed
+    assert SOME_SAMPLES < third < 0.8 * second  # the same sound, at 1.5 times the speed
 
 
 async def test_pipeline_over_the_fake_engine(tmp_path: Path) -> None:

@@ -18,12 +18,15 @@ root, url, key, folder, speech, following = sys.argv[1:]
 sys.path.insert(0, root)
 
 from livekit import rtc  # noqa: E402
-from livekit.agents import Agent, AgentSession, llm  # noqa: E402
+from livekit.agents import Agent, AgentSession, APIStatusError, llm  # noqa: E402
 from livekit.agents.types import (  # noqa: E402
     DEFAULT_API_CONNECT_OPTIONS,
     USERDATA_TIMED_TRANSCRIPT,
 )
 from livekit.agents.voice import io  # noqa: E402
+from livekit.agents.voice.transcription.synchronizer import (  # noqa: E402
+    TranscriptSynchronizer,
+)
 
 from clients.livekit import TTS, keep_heard_text  # noqa: E402
 
@@ -119,13 +122,10 @@ class Screen(io.TextOutput):
 
     def __init__(self) -> None:
         super().__init__(label="Screen", next_in_chain=None)
-        self.texts: list[tuple[str, float | None, float | None]] = []
+        self.texts: list[str] = []
 
     async def capture_text(self, text: str) -> None:
-        timed = isinstance(text, io.TimedString)
-        given = [getattr(text, name) if timed else None for name in ("start_time", "end_time")]
-        times = [value if isinstance(value, float) else None for value in given]
-        self.texts.append((str(text), times[0], times[1]))
+        self.texts.append(text)
 
     def flush(self) -> None:
         pass
@@ -159,8 +159,10 @@ async def main() -> None:
         llm=ScriptedLLM([speech, following]), tts=tts, use_tts_aligned_transcript=True
     )
     speaker, screen = Loudspeaker(), Screen()
-    session.output.audio = speaker
-    session.output.transcription = screen
+    # What a room's output consists of, too.
+    synchronizer = TranscriptSynchronizer(next_in_chain_audio=speaker, next_in_chain_text=screen)
+    session.output.audio = synchronizer.audio_output
+    session.output.transcription = synchronizer.text_output
     agent = Agent(instructions="Be brief.")
     await session.start(agent, record=False)
     output = keep_heard_text(session)
@@ -187,7 +189,7 @@ async def main() -> None:
     screen.texts.clear()
     await session.generate_reply(user_input="Second question.")
     found["second"] = write_wav("second.wav", bytes(speaker.pcm), SINK_RATE_HZ)
-    found["second_words"] = list(screen.texts)
+    found["second_shown"] = "".join(screen.texts)
     found["second_in_context"] = spoken()
     # `say` goes another way through LiveKit; interrupted when all its sound has been made.
     handle = session.say("One moment, please.")
@@ -200,13 +202,18 @@ async def main() -> None:
     whole = await tts.synthesize(following).collect()
     found["whole"] = write_wav("whole.wav", bytes(whole.data), whole.sample_rate)
     found["silence_ms"] = 1000.0 * (await tts.synthesize("...").collect()).duration
-    found["aligned"] = "".join(
-        [
-            str(text)
-            async for event in tts.synthesize(following)
-            for text in event.frame.userdata.get(USERDATA_TIMED_TRANSCRIPT, ())
-        ]
-    )
+    found["words"] = [
+        (text, text.start_time, text.end_time)
+        async for event in tts.synthesize(following)
+        for text in event.frame.userdata.get(USERDATA_TIMED_TRANSCRIPT, ())
+        if text
+    ]
+    found["errors"] = list(errors)
+    async with TTS(url, api_key=key, voice="nobody") as nobody:
+        try:
+            await nobody.synthesize(following).collect()
+        except APIStatusError as error:
+            found["refused"] = error.status_code
     found["metrics"] = [
         {
             "ttfb": m.ttfb,
@@ -216,8 +223,8 @@ async def main() -> None:
         }
         for m in metrics
     ]
-    found["errors"] = errors
     await session.aclose()
+    await synchronizer.aclose()
     await tts.aclose()
     print(json.dumps(found))
 

@@ -20,7 +20,6 @@ sys.path.insert(0, root)
 from loguru import logger  # noqa: E402
 from pipecat.frames.frames import (  # noqa: E402
     BotStoppedSpeakingFrame,
-    ErrorFrame,
     Frame,
     InterruptionFrame,
     LLMContextFrame,
@@ -120,8 +119,6 @@ class Witness(FrameProcessor):
                         self.metrics.append(type(data).__name__)
             case BotStoppedSpeakingFrame():
                 self.stopped += direction == FrameDirection.DOWNSTREAM
-            case ErrorFrame():
-                self.errors.append(frame.error)
         self.moved.set()
         await self.push_frame(frame, direction)
 
@@ -144,14 +141,28 @@ def write_wav(name: str, pcm: bytes) -> str:
 
 async def main() -> None:
     heard: list[Any] = []
+    sessions: list[str | None] = []
     tts = VoiceGatewayTTSService(
-        url=url, api_key=key, settings=VoiceGatewayTTSSettings(sampling={"temperature": 0.0})
+        url=url,
+        api_key=key,
+        settings=VoiceGatewayTTSSettings(
+            sampling={"temperature": 0.0}, extra={"carry_prosody": False}
+        ),
     )
+
+    @tts.event_handler("on_error")
+    async def on_error(_service: Any, error: Any) -> None:
+        witness.errors.append(error.error)
+        witness.moved.set()
 
     @tts.event_handler("on_heard")
     async def on_heard(_service: Any, _context_id: str, answer: Any) -> None:
         heard.append(answer)
         witness.moved.set()
+
+    @tts.event_handler("on_connected")
+    async def on_connected(service: Any) -> None:
+        sessions.append(service._client.hello.session if service._client else None)
 
     context = LLMContext([{"role": "system", "content": "Be brief."}])
     pair = LLMContextAggregatorPair(context)
@@ -173,6 +184,12 @@ async def main() -> None:
     def spoken() -> list[str]:
         return [m["content"] for m in context.messages if m["role"] == "assistant"]
 
+    async def played_out(turns: int) -> None:
+        """The message is complete in the middle of its last word: wait for the rest of it."""
+        await witness.until(lambda: len(spoken()) == turns)
+        stopped = witness.stopped
+        await witness.until(lambda: witness.stopped > stopped)
+
     await worker.queue_frame(says("First question."))
     await witness.until(lambda: len(witness.words) >= HEARD_WORDS)
     await worker.queue_frame(InterruptionFrame())
@@ -191,15 +208,15 @@ async def main() -> None:
     found["sound_after_interruption"] = len(speaker.pcm) - silent_after
     witness.words.clear()
     await worker.queue_frame(says("Second question."))
-    await witness.until(lambda: len(spoken()) == 2)
+    await played_out(2)
     found["second"] = write_wav("second.wav", bytes(speaker.pcm))
     found["second_words"] = list(witness.words)
-    # Settings act on what comes; a voice that nobody has is an error, and no end of the pipeline.
+    # Settings act on what comes.
     speaker.pcm.clear()
     faster = VoiceGatewayTTSSettings(speed=1.5)
     await worker.queue_frame(TTSUpdateSettingsFrame(delta=faster, service=tts))
     await worker.queue_frame(says("Third question."))
-    await witness.until(lambda: len(spoken()) == 3)
+    await played_out(3)
     found["third"] = write_wav("third.wav", bytes(speaker.pcm))
     # The transport still plays what was sent in full: that interruption counts as well.
     await worker.queue_frame(TTSSpeakFrame("One moment, please.", append_to_context=True))
@@ -211,7 +228,22 @@ async def main() -> None:
     found["late_heard"] = heard[-1].heard_text
     found["messages"] = list(context.messages)
     found["metrics"] = witness.metrics
-    found["errors"] = witness.errors
+    found["errors"] = list(witness.errors)
+    # A voice that nobody has is an error of what is said with it, and of nothing else.
+    for voice in ("nobody", "default"):
+        delta = VoiceGatewayTTSSettings(voice=voice)
+        await worker.queue_frame(TTSUpdateSettingsFrame(delta=delta, service=tts))
+        await worker.queue_frame(TTSSpeakFrame("Once more.", append_to_context=True))
+        if voice == "nobody":
+            await witness.until(lambda: len(witness.errors) > len(found["errors"]))
+    await witness.until(lambda: witness.words[-1][0] == "more.")
+    found["refused"] = witness.errors[len(found["errors"]) :]
+    # A session that is lost for good is followed by another.
+    assert tts._client is not None
+    await tts._client.aclose()
+    await worker.queue_frame(TTSSpeakFrame("And again.", append_to_context=True))
+    await witness.until(lambda: witness.words[-1][0] == "again.")
+    found["sessions"] = sessions
     await worker.cancel()
     await running
     print(json.dumps(found))
