@@ -69,7 +69,7 @@ def true_codes(speech: Speech, text: str, work: Path) -> NDArray[np.uint16]:
 
     project = VoiceProject(work, VoiceConfig.load())
     pcm = np.rint(speech.samples * 32767.0).astype(np.int16)
-    utterance = Utterance(text, speech.tokens, speech.ends, pcm, "", Voice())
+    utterance = Utterance(text, speech.tokens, speech.ends, pcm, "", Voice(), speech.f0_hz)
     item = framed(utterance, project.frame_samples, project.rate_hz)
     return encode(project.maker().eval(), item, project.frame_samples)
 

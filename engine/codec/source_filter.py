@@ -33,7 +33,7 @@ from torch import Tensor
 from engine.codec.config import RESPONSE_SAMPLES
 from engine.codec.kernels import Linear
 
-N_FFT = RESPONSE_SAMPLES  # 46 ms at 22 kHz: even a sharp formant is 40 dB down by then
+N_FFT = RESPONSE_SAMPLES  # 46 ms at 22 kHz: a formant of 50 Hz has died down by 60 dB
 NOISE_SAMPLES = 1 << 17  # 6 s at 22 kHz before it repeats
 _NOISE_SEED = 20
 _LOWEST_HZ, _HIGHEST_HZ = 40.0, 800.0

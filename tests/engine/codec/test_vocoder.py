@@ -33,7 +33,7 @@ CONFIG = replace(
 
 
 def speaking_tensors(config: CodecConfig) -> dict[str, Tensor]:
-    """Random tensors whose head gives a voice: quiet, voiced and unvoiced in turn, around 150 Hz."""
+    """Random tensors whose head gives a quiet voice around 150 Hz, with and without voicing."""
     tensors, parameters = random_tensors(config), voice_parameters(config)
     bias = tensors["vocoder.head.bias"].view(config.vocoder_steps, -1)
     bias[:, : parameters.bands] = -6.0
