@@ -46,7 +46,9 @@ def sphere(rows: Tensor) -> tuple[Tensor, float]:
     return torch.cat([rows.double(), lifted[:, None], rest[:, None]], 1).float(), b
 
 
-def quantiser_tensors(decoder: Decoder) -> dict[str, Tensor]:
+def quantiser_tensors(
+    decoder: Decoder, has_encoder: bool
+) -> dict[str, Tensor]:
     """The quantisers: lifted rows, and projections out of and into the latent.
 
     A projection is W x, W learned; into the latent's space of rows leads its pseudo-inverse.
@@ -69,7 +71,7 @@ def quantiser_tensors(decoder: Decoder) -> dict[str, Tensor]:
         tensors[f"{name}.codebook.weight"] = lifted
         tensors |= _weight_norm(f"{name}.out_proj", out, ("_g", "_v"))
         tensors[f"{name}.out_proj.bias"] = torch.zeros(weight.shape[0])
-        if config.has_encoder:
+        if has_encoder:
             # Rows of zero would have no direction for weight norm: the file may spell a weight
             # plainly.
             tensors[f"{name}.in_proj.weight"] = into
@@ -88,9 +90,9 @@ def _weight_norm(module: str, weight: Tensor, spelling: tuple[str, str]) -> dict
     return {f"{module}{prefix}{spelling[0]}": norm, f"{module}{prefix}{spelling[1]}": weight}
 
 
-def codec_tensors(decoder: Decoder) -> dict[str, Tensor]:
+def codec_tensors(decoder: Decoder, has_encoder: bool) -> dict[str, Tensor]:
     """Everything of codec.pth that speaks, under its names, fp32."""
-    tensors = quantiser_tensors(decoder)
+    tensors = quantiser_tensors(decoder, has_encoder)
     state = decoder.state_dict()
     if isinstance(decoder, VocoderDecoder):
         state |= physical_head(decoder)
@@ -162,7 +164,9 @@ def write_checkpoint(
         part / SINGLE_FILE,
     )
     (part / SINGLE_FILE).chmod(0o644)  # the library writes for its user alone
-    codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
+    codec = codec_tensors(decoder, config.codec.has_encoder) | (
+        {} if encoder is None else encoder_tensors(encoder)
+    )
     halves = {id(value): value.half().contiguous() for value in codec.values()}
     torch.save({name: halves[id(value)] for name, value in codec.items()}, part / WEIGHTS_FILE)
     (part / "README.md").write_text(
