@@ -4,6 +4,8 @@
         [--sentences N] [--keep DIR]
 
     teacher         the recording that the voice learned from
+    parameters      the vocoder's parameters of that recording, made sound again: what no decoder of
+                    this codec can pass by regression (only where the codec has a vocoder)
     unquantised     its latents, by our encoder, through the decoder without being rounded to codes
     true_codes      codes made with the teacher's own phone times, as in training (needs --work, the
                     folder of `python -m engine.workshop.train voice`)
@@ -23,17 +25,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from benchmarks.report import finish, say
 from engine.api import Frames, SpeechRequest
+from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder
+from engine.codec.source_filter import (
+    N_FFT,
+    NOISE_SAMPLES,
+    SourceFilter,
+    noise_table,
+    overlap_add,
+)
+from engine.codec.vocoder import voice_parameters
 from engine.link.client import WorkerEngine
 from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
+from engine.workshop.train.corpus.analysis import analyse
 from engine.workshop.train.corpus.corpus import Utterance
-from engine.workshop.train.corpus.data import framed
+from engine.workshop.train.corpus.data import Framed, framed
 from engine.workshop.train.corpus.teacher import Speech, Teacher, Voice
+from engine.workshop.train.corpus.voice_steps import stepped
 from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.judging.evaluate import all_sentences
 from engine.workshop.train.judging.quality import Ears, Quality, mean
@@ -43,7 +57,7 @@ from gateway.types import OPUS_RATE_HZ, AudioFormat
 
 Samples = NDArray[np.float32]
 # rungs whose sound has the teacher's own times
-_ALIGNED = ("unquantised", "true_codes", "encoded")
+_ALIGNED = ("parameters", "unquantised", "true_codes", "encoded")
 
 
 def chosen(count: int) -> list[str]:
@@ -65,13 +79,52 @@ def true_codes(speech: Speech, text: str, work: Path) -> NDArray[np.uint16]:
     """Codes as the corpus has them."""
     from engine.workshop.train.recipe import VoiceConfig
     from engine.workshop.train.stages.train_codes import encode
+    from engine.workshop.train.stages.train_vocoder import encode_steps
     from engine.workshop.train.stages.voice import VoiceProject
 
     project = VoiceProject(work, VoiceConfig.load())
+    if project.config.codec.has_vocoder:
+        raw = parameters_of(speech, project.config.codec)
+        anchors = framed_speech(speech, text, project.config.codec).anchors
+        steps_per_frame = project.frame_samples // project.config.codec.vocoder_hop_samples
+        known = voice_parameters(project.config.codec)
+        item = stepped(raw, anchors, known, steps_per_frame)
+        return encode_steps(project.vocoder_codec().eval(), item)
+    framed_item = framed_speech(speech, text, project.config.codec)
+    return encode(project.maker().eval(), framed_item, project.frame_samples)
+
+
+def framed_speech(speech: Speech, text: str, codec: CodecConfig) -> Framed:
+    """The teacher's speech in whole frames, as the corpus has it."""
     pcm = np.rint(speech.samples * 32767.0).astype(np.int16)
     utterance = Utterance(text, speech.tokens, speech.ends, pcm, "", Voice(), speech.f0_hz)
-    item = framed(utterance, project.frame_samples, project.rate_hz)
-    return encode(project.maker().eval(), item, project.frame_samples)
+    return framed(utterance, codec.frame_samples, codec.sample_rate_hz)
+
+
+def parameters_of(speech: Speech, codec: CodecConfig) -> Samples:
+    """The vocoder's parameters of the teacher's speech, [K, size]."""
+    return analyse(
+        speech.samples,
+        speech.f0_hz,
+        voice_parameters(codec),
+        codec.vocoder_hop_samples,
+        codec.sample_rate_hz,
+    )
+
+
+def copied(speech: Speech, codec: CodecConfig) -> Samples:
+    """The speech taken to pieces and put together again, with no network between."""
+    steps = torch.from_numpy(parameters_of(speech, codec))[None]
+    count, hop = steps.shape[1], codec.vocoder_hop_samples
+    source_filter = SourceFilter(
+        voice_parameters(codec), hop, codec.sample_rate_hz, torch.device("cpu")
+    )
+    noise = noise_table()[torch.arange(count * hop) % NOISE_SAMPLES].view(1, count, hop)
+    with_first = torch.cat((steps[:, :1], steps), 1)
+    segments, _ = source_filter.render(with_first, torch.zeros(1), noise)
+    samples, _ = overlap_add(segments, torch.zeros(1, N_FFT - hop), hop)
+    made: Samples = samples[0].numpy()
+    return made
 
 
 async def drawn(checkpoint: Path, texts: Sequence[str]) -> list[Samples]:
@@ -114,13 +167,13 @@ def sounds(
     rate_hz = encoder.config.sample_rate_hz
     speeches = recordings(texts, rate_hz)
     teacher = [speech.samples for speech in speeches]
-    rungs = {
-        "teacher": (teacher, rate_hz),
-        "unquantised": (
-            [decoder.decode_latents(encoder.latents(samples, rate_hz)) for samples in teacher],
-            rate_hz,
-        ),
-    }
+    rungs = {"teacher": (teacher, rate_hz)}
+    if encoder.config.has_vocoder:
+        rungs["parameters"] = ([copied(each, encoder.config) for each in speeches], rate_hz)
+    rungs["unquantised"] = (
+        [decoder.decode_latents(encoder.latents(samples, rate_hz)) for samples in teacher],
+        rate_hz,
+    )
     if work is not None:
         codes = [true_codes(s, text, work) for s, text in zip(speeches, texts, strict=True)]
         rungs["true_codes"] = ([decoder.decode_whole(each) for each in codes], rate_hz)
