@@ -26,23 +26,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
 from numpy.typing import NDArray
 
 from benchmarks.report import finish, say
 from engine.api import Frames, SpeechRequest
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder
-from engine.codec.source_filter import (
+from engine.codec.kernels.source_filter import (
     N_FFT,
     NOISE_SAMPLES,
     SourceFilter,
     noise_table,
     overlap_add,
 )
+from engine.codec.sizes import CodecConfig
 from engine.codec.vocoder import voice_parameters
 from engine.link.client import WorkerEngine
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.corpus.analysis import analyse
 from engine.workshop.train.corpus.corpus import Utterance
 from engine.workshop.train.corpus.data import Framed, framed

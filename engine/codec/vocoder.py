@@ -1,5 +1,5 @@
 """Latents to samples by way of a voice's parameters: a few ConvNeXt blocks, then a source and a
-filter (engine.codec.source_filter), for many streams.
+filter (engine.codec.kernels.source_filter), for many streams.
 
 A latent step becomes `vocoder_steps` steps of `vocoder_hop_samples` samples. A stream remembers the
 last step's parameters, the phase of its pulses, and the sound that its last steps still owe.
@@ -10,10 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
-from engine.codec.kernels import Linear
-from engine.codec.layers import ConvNeXt
-from engine.codec.source_filter import (
+from engine.codec.kernels.dense import Linear
+from engine.codec.kernels.source_filter import (
     N_FFT,
     NOISE_SAMPLES,
     SourceFilter,
@@ -21,6 +19,8 @@ from engine.codec.source_filter import (
     noise_table,
     overlap_add,
 )
+from engine.codec.layers import ConvNeXt
+from engine.codec.sizes import CodecConfig
 from engine.codec.state import Batch, StateLayout
 from engine.codec.weights import CodecWeights
 

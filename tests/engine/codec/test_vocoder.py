@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
 from engine.codec.decoder import StreamingDecoder
-from engine.codec.source_filter import N_FFT, SourceFilter, VoiceParameters, overlap_add
+from engine.codec.kernels.source_filter import N_FFT, SourceFilter, VoiceParameters, overlap_add
+from engine.codec.sizes import CodecConfig
 from engine.codec.vocoder import voice_parameters
 from tests.engine.codec.conftest import SMALL, random_tensors, write_codec
 from tests.engine.codec.test_decoder import Conversation, chunked, some_codes

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.codec.config import RESPONSE_SAMPLES
-from engine.codec.source_filter import VoiceParameters, bands_to_bins
+from engine.codec.kernels.source_filter import VoiceParameters, bands_to_bins
+from engine.codec.sizes import RESPONSE_SAMPLES
 
 _FLOOR = 1e-10  # power: 20 dB below 16-bit rounding
 _DEFAULT_F0_HZ = 150.0  # of a recording without voice
@@ -62,7 +62,7 @@ def analyse(
 ) -> NDArray[np.float32]:
     """Mono samples and F0 [K] (0: unvoiced) at the end of each step of `hop` samples -> [K, size].
 
-    As engine.codec.source_filter renders them; voicing is 1 or -1. Raises ValueError below the rate
+    As engine.codec.kernels.source_filter renders them; voicing is 1 or -1. Raises ValueError below the rate
     from which D4C has a band to measure (it would read beyond its memory).
     """
     if rate_hz < _LOWEST_RATE_HZ:

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import CodecConfig
-from engine.codec.source_filter import VoiceParameters
+from engine.codec.kernels.source_filter import VoiceParameters
+from engine.codec.sizes import CodecConfig
 from engine.codec.vocoder import voice_parameters
 from engine.text.frontend import phones
 from engine.workshop.train.corpus.analysis import analyse

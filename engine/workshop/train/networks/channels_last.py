@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import CONVNEXT_EXPANSION, KERNEL_STEPS
+from engine.codec.sizes import CONVNEXT_EXPANSION, KERNEL_STEPS
 
 
 class Depthwise(nn.Module):

@@ -2,7 +2,7 @@
 
     parameters --encoder--> latents --quantiser--> codes --decoder--> parameters --> vocoder: sound
 
-The vocoder (engine.codec.source_filter) has nothing to learn, so no waveform is made in training,
+The vocoder (engine.codec.kernels.source_filter) has nothing to learn, so no waveform is made in training,
 and a second of speech costs a tenth of what it costs a decoder of waveforms. The encoder may look
 ahead, since the codes of the corpus are made offline; the decoder is the codec's own: causal, and
 under its tensors' names.
@@ -14,14 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.codec.config import RESPONSE_SAMPLES, CodecConfig
-from engine.codec.source_filter import (
+from engine.codec.kernels.source_filter import (
     NOISE_SAMPLES,
     SourceFilter,
     VoiceParameters,
     noise_table,
     overlap_add,
 )
+from engine.codec.sizes import RESPONSE_SAMPLES, CodecConfig
 from engine.codec.vocoder import voice_parameters
 from engine.text.frontend.phones import ANCHORS
 from engine.workshop.train.networks.channels_last import ConvNeXt, Downsample, Upsample

@@ -26,7 +26,6 @@ from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
 from engine.workshop.train.recipe import VoiceConfig
 
-
 Decoder = WaveDecoder | VocoderDecoder
 
 
@@ -46,9 +45,7 @@ def sphere(rows: Tensor) -> tuple[Tensor, float]:
     return torch.cat([rows.double(), lifted[:, None], rest[:, None]], 1).float(), b
 
 
-def quantiser_tensors(
-    decoder: Decoder, has_encoder: bool
-) -> dict[str, Tensor]:
+def quantiser_tensors(decoder: Decoder, has_encoder: bool) -> dict[str, Tensor]:
     """The quantisers: lifted rows, and projections out of and into the latent.
 
     A projection is W x, W learned; into the latent's space of rows leads its pseudo-inverse.

@@ -267,5 +267,7 @@ class VoiceProject:
             "wave": self.wave,
             "ar": self.ar,
             "encoder": self.encoder,
-            "export": lambda: export(self.work, self.config, self.trained_decoder(), self.work / "export"),
+            "export": lambda: export(
+                self.work, self.config, self.trained_decoder(), self.work / "export"
+            ),
         }

@@ -30,8 +30,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.codec.config import RESPONSE_SAMPLES
-from engine.codec.kernels import Linear
+from engine.codec.kernels.dense import Linear
+from engine.codec.sizes import RESPONSE_SAMPLES
 
 N_FFT = RESPONSE_SAMPLES  # 46 ms at 22 kHz: a formant of 50 Hz has died down by 60 dB
 NOISE_SAMPLES = 1 << 17  # 6 s at 22 kHz before it repeats
