@@ -62,8 +62,8 @@ def analyse(
 ) -> NDArray[np.float32]:
     """Mono samples and F0 [K] (0: unvoiced) at the end of each step of `hop` samples -> [K, size].
 
-    As engine.codec.kernels.source_filter renders them; voicing is 1 or -1. Raises ValueError below the rate
-    from which D4C has a band to measure (it would read beyond its memory).
+    As engine.codec.kernels.source_filter renders them; voicing is 1 or -1. Raises ValueError below
+    the rate from which D4C has a band to measure (it would read beyond its memory).
     """
     if rate_hz < _LOWEST_RATE_HZ:
         raise ValueError(f"expected a rate of at least {_LOWEST_RATE_HZ} Hz, got {rate_hz}")

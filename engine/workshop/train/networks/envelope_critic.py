@@ -2,8 +2,8 @@
 
 Regression blurs what codes leave open, and blur is what listeners hear: Distill-MOS of copied
 speech is 4.3; with envelopes blurred by two bands 2.2, by four steps 2.1, but with random errors as
-large as the former's 4.0. With this critic for seven minutes, a decoder of regressed envelopes went
-from 1.6 to 4.4.
+large as the former's 4.0. With this critic for some two minutes of one processor, a decoder of
+regressed envelopes went from 1.6 to 4.4 (four sentences, eight codebooks).
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
     parameters --encoder--> latents --quantiser--> codes --decoder--> parameters --> vocoder: sound
 
-The vocoder (engine.codec.kernels.source_filter) has nothing to learn, so no waveform is made in training,
-and a second of speech costs a tenth of what it costs a decoder of waveforms. The encoder may look
-ahead, since the codes of the corpus are made offline; the decoder is the codec's own: causal, and
-under its tensors' names.
+The vocoder (engine.codec.kernels.source_filter) has nothing to learn, so no waveform is made in
+training. The encoder may look ahead, since the codes of the corpus are made offline; the decoder is
+the codec's own: causal, and under its tensors' names.
 """
 
 from __future__ import annotations
