@@ -35,8 +35,8 @@ class VocoderPlan:
 
     The critic joins in when regression alone has used its share of the budget (`critic_from`), and
     sees `critic_steps` steps of half the stretches. `compiled`: fuse the networks' passes, for half
-    a minute at each start. Where others use the machine, one thread does several times what two
-    do that wait for each other.
+    a minute at each start. Beside other work, one thread does ten times what two do that
+    wait for each other.
     """
 
     budget_s: float
