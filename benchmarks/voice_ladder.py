@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from engine.link.config import DEFAULT_CHECKPOINT, EngineConfig
 from numpy.typing import NDArray
 
 from benchmarks.report import finish, say
@@ -43,6 +42,7 @@ from engine.codec.kernels.source_filter import (
 from engine.codec.sizes import CodecConfig
 from engine.codec.vocoder import voice_parameters
 from engine.link.client import WorkerEngine
+from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig
 from engine.workshop.train.corpus.analysis import analyse
 from engine.workshop.train.corpus.corpus import Utterance
 from engine.workshop.train.corpus.data import Framed, framed
