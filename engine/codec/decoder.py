@@ -1,6 +1,7 @@
 """Codes to sound, frame by frame, for many streams at once.
 
     codes [B, T, n] -> table -> transformer -> upsample x latent_steps -> blocks -> tanh -> samples
+                                                                    or -> vocoder -> samples
 
 The whole path is strictly causal (s2pro layout 9.3), so every frame is decoded once, with what it
 needs of the past carried in the slot's state; chunks of any length give the same sound.
@@ -33,6 +34,7 @@ from engine.codec.sizes import CodecConfig
 from engine.codec.slots import SlotPool
 from engine.codec.state import Batch, StateLayout, StreamState
 from engine.codec.transformer import WindowTransformer
+from engine.codec.vocoder import Vocoder
 from engine.codec.weights import CodecWeights, load_codec
 
 # A longer call is taken in pieces, so that a piece's activations stay in the processor's caches.
@@ -115,17 +117,29 @@ class Decoder:
             name = f"quantizer.upsample.{i}"
             upsample = Upsample(weights.weight(f"{name}.0.conv"), weights.bias(f"{name}.0.conv"))
             self.upsamples.append((upsample, ConvNeXt(layout, weights, f"{name}.1")))
-        waves = NarrowWaves if tiles and is_small(config, weights.device) else Waves
-        self.waves = waves(layout, weights)
+        self.waves = _waves(layout, weights, tiles)
 
     def __call__(self, codes: Tensor, batch: Batch) -> Tensor:
         """codes [B, T, n_codebooks] -> samples [B, T * frame_samples]."""
-        x = self.table.latents(codes)
+        return self.sound(self.table.latents(codes), batch)
+
+    def sound(self, latents: Tensor, batch: Batch) -> Tensor:
+        """latents [B, T, latent_dim] -> samples [B, T * frame_samples]."""
+        x = latents
         if self.transformer is not None:
             x = self.transformer(x, batch)
         for upsample, convnext in self.upsamples:
             x = convnext(upsample(x), batch)
         return self.waves(x, batch)
+
+
+def _waves(
+    layout: StateLayout, weights: CodecWeights, tiles: bool
+) -> Vocoder | NarrowWaves | Waves:
+    if weights.config.has_vocoder:
+        return Vocoder(layout, weights)
+    small = tiles and is_small(weights.config, weights.device)
+    return (NarrowWaves if small else Waves)(layout, weights)
 
 
 class StreamingDecoder:
@@ -190,6 +204,22 @@ class StreamingDecoder:
     def check(self) -> None:
         """Decode a frame of zeros, in no slot. Raises what the device raises where it is broken."""
         self.decode_whole(np.zeros((1, self.config.n_codebooks), np.int64))
+
+    @torch.inference_mode()
+    def decode_latents(self, latents: Tensor) -> NDArray[np.float32]:
+        """A whole utterance from latents that no codebook has rounded, [T, latent_dim] -> samples.
+
+        What the decoder could do if the codes were perfect; nothing that serves needs it.
+        """
+        state = StreamState(self._decoder.layout, 1, self._device)
+        pieces = []
+        with true_fp32(self._device):
+            for piece in torch.split(latents.to(self._device), PIECE_FRAMES):
+                batch = state.open([0])
+                pieces.append(self._decoder.sound(piece[None], batch)[0])
+                batch.close(len(piece))
+        samples: NDArray[np.float32] = torch.cat(pieces).cpu().numpy()
+        return samples
 
     @torch.inference_mode()
     def _run(self, state: StreamState, slots: Sequence[int], codes: Tensor) -> NDArray[np.float32]:

@@ -156,16 +156,23 @@ class Encoder:
         loudness is left as it is. Raises ValueError for samples that are not one-dimensional,
         empty or not finite.
         """
+        with torch.inference_mode(), true_fp32(self._device):
+            codes = self._quantizer.codes(self._latents(self._frames(samples, rate_hz)))
+        return cast("NDArray[np.uint16]", codes.cpu().numpy().astype(np.uint16))
+
+    def latents(self, samples: NDArray[np.floating], rate_hz: int) -> Tensor:
+        """What `encode` would find if codebooks did not round -> [frames, latent_dim]."""
+        with torch.inference_mode(), true_fp32(self._device):
+            return self._quantizer.unrounded(self._latents(self._frames(samples, rate_hz)))
+
+    def _frames(self, samples: NDArray[np.floating], rate_hz: int) -> Tensor:
         if samples.ndim != 1 or not samples.size:
             raise ValueError(f"expected mono samples [n >= 1], got shape {list(samples.shape)}")
         if not np.isfinite(samples).all():
             raise ValueError("expected finite samples, got infinities or NaN")
         mono = resample(samples.astype(np.float32), rate_hz, self.config.sample_rate_hz)
         frame = self.config.frame_samples
-        padded = np.pad(mono, (0, -mono.size % frame))
-        with torch.inference_mode(), true_fp32(self._device):
-            codes = self._quantizer.codes(self._latents(torch.from_numpy(padded)))
-        return cast("NDArray[np.uint16]", codes.cpu().numpy().astype(np.uint16))
+        return torch.from_numpy(np.pad(mono, (0, -mono.size % frame)))
 
     def _latents(self, samples: Tensor) -> Tensor:
         state = StreamState(self._network.layout, 1, self._device)

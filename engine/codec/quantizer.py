@@ -47,10 +47,12 @@ class Quantizer:
 
     def __init__(self, weights: CodecWeights) -> None:
         self.table = CodeTable(weights)
-        self.projections, self.directions = [], []
+        self.projections, self.directions, self.returns = [], [], []
         for name in quantizer_names(weights.config):
             project = weights.weight(f"{name}.in_proj").squeeze(2)
             self.projections.append(Linear(project, weights.bias(f"{name}.in_proj")))
+            back = weights.weight(f"{name}.out_proj").squeeze(2)
+            self.returns.append(Linear(back, weights.bias(f"{name}.out_proj")))
             self.directions.append(F.normalize(weights.tensor(f"{name}.codebook.weight")))
 
     def codes(self, latents: Tensor) -> Tensor:
@@ -64,3 +66,14 @@ class Quantizer:
             residual = residual - self.table.row(i, nearest)
             codes.append(nearest)
         return torch.stack(codes, dim=1)
+
+    def unrounded(self, latents: Tensor) -> Tensor:
+        """The same way through all codebooks with nothing rounded, [T, latent] -> [T, latent].
+
+        What is lost here is lost by the projections' widths, not by the codes.
+        """
+        residual, total = latents, torch.zeros_like(latents)
+        for project, back in zip(self.projections, self.returns, strict=True):
+            part = back(project(residual))
+            residual, total = residual - part, total + part
+        return total

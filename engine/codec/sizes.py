@@ -19,6 +19,7 @@ from engine.errors import CheckpointError
 
 CONFIG_FILE = "codec_config.json"
 KERNEL_STEPS = 7  # taps of every wide convolution: first, last, residual units, ConvNeXt
+RESPONSE_SAMPLES = 1024  # length of a vocoder's filter, and of its FFT
 CONVNEXT_EXPANSION = 4  # a ConvNeXt block's inner width, in units of latent_dim
 
 
@@ -35,6 +36,10 @@ class CodecConfig:
     decoder_dim, decoder_rates: width of the decoder's first convolution; each block multiplies the
         number of steps by its rate.
     decoder_block_dims: width behind each of these blocks; empty: half of what is before it.
+    vocoder_steps: not 0: a vocoder (engine.codec.vocoder) makes the sound instead of the decoder's
+        blocks, from so many steps of parameters a latent step; decoder_rates must then be empty.
+    vocoder_hop_samples, vocoder_blocks, vocoder_bands, vocoder_noise_bands: samples of such a step,
+        ConvNeXt blocks before it, bands of its envelope and of its noise.
     residual_dilations: one residual unit per entry, in every block on both sides.
     decoder_residual_dilations: those of the decoder's blocks; empty: the same.
     encoder_dim, encoder_rates: width of the encoder's first convolution, doubled by every block,
@@ -58,6 +63,11 @@ class CodecConfig:
     decoder_dim: int = 1536
     decoder_rates: tuple[int, ...] = (8, 8, 4, 2)
     decoder_block_dims: tuple[int, ...] = ()
+    vocoder_steps: int = 0
+    vocoder_hop_samples: int = 128
+    vocoder_blocks: int = 4
+    vocoder_bands: int = 80
+    vocoder_noise_bands: int = 20
     residual_dilations: tuple[int, ...] = (1, 3, 9)
     decoder_residual_dilations: tuple[int, ...] = ()
     encoder_dim: int = 64
@@ -89,6 +99,9 @@ class CodecConfig:
             self._check_encoder()
 
     def _check_decoder(self) -> None:
+        if self.has_vocoder:
+            self._check_vocoder()
+            return
         blocks, dims = len(self.decoder_rates), self.decoder_block_dims
         if dims and len(dims) != blocks:
             raise CheckpointError(
@@ -99,6 +112,18 @@ class CodecConfig:
             raise CheckpointError(
                 f"codec config: expected decoder_dim to halve {blocks} times "
                 f"(once per decoder rate), got {self.decoder_dim}"
+            )
+
+    def _check_vocoder(self) -> None:
+        if self.decoder_rates or self.decoder_block_dims:
+            raise CheckpointError(
+                "codec config: expected no decoder_rates and decoder_block_dims beside a vocoder, "
+                f"got {list(self.decoder_rates)} and {list(self.decoder_block_dims)}"
+            )
+        if RESPONSE_SAMPLES % self.vocoder_hop_samples:
+            raise CheckpointError(
+                f"codec config: expected vocoder_hop_samples to divide {RESPONSE_SAMPLES}, "
+                f"got {self.vocoder_hop_samples}"
             )
 
     def _check_encoder(self) -> None:
@@ -121,6 +146,11 @@ class CodecConfig:
         return self.encoder_dim > 0
 
     @property
+    def has_vocoder(self) -> bool:
+        """Whether sound is made by a source and a filter instead of convolutions."""
+        return self.vocoder_steps > 0
+
+    @property
     def n_codebooks(self) -> int:
         """Codes per frame."""
         return 1 + self.n_residual_codebooks
@@ -140,6 +170,8 @@ class CodecConfig:
     @property
     def frame_samples(self) -> int:
         """Samples per frame."""
+        if self.has_vocoder:
+            return self.latent_steps * self.vocoder_steps * self.vocoder_hop_samples
         return self.latent_steps * math.prod(self.decoder_rates)
 
     @property
@@ -197,6 +229,9 @@ _AT_LEAST_ONE = (
     "codebook_dim",
     "latent_dim",
     "decoder_dim",
+    "vocoder_hop_samples",
+    "vocoder_bands",
+    "vocoder_noise_bands",
     "encoder_transformer_heads",
     "encoder_transformer_ff",
     "encoder_window",

@@ -146,7 +146,7 @@ def expected_tensors(config: CodecConfig) -> Iterator[tuple[str, Shape]]:
     if config.has_encoder:
         yield from _encoder(config)
     yield from _quantizer(config)
-    yield from _decoder(config)
+    yield from _vocoder(config) if config.has_vocoder else _decoder(config)
 
 
 def _conv(module: str, out: int, into: int, kernel: int) -> Iterator[tuple[str, Shape]]:
@@ -206,6 +206,14 @@ def _quantizer(config: CodecConfig) -> Iterator[tuple[str, Shape]]:
     for i, factor in enumerate(reversed(factors)):
         yield from _conv(f"quantizer.upsample.{i}.0.conv", latent, latent, factor)
         yield from _convnext(f"quantizer.upsample.{i}.1", latent)
+
+
+def _vocoder(config: CodecConfig) -> Iterator[tuple[str, Shape]]:
+    for i in range(config.vocoder_blocks):
+        yield from _convnext(f"vocoder.blocks.{i}", config.latent_dim)
+    size = config.vocoder_bands + config.vocoder_noise_bands + 2
+    yield "vocoder.head.weight", (config.vocoder_steps * size, config.latent_dim)
+    yield "vocoder.head.bias", (config.vocoder_steps * size,)
 
 
 def _decoder(config: CodecConfig) -> Iterator[tuple[str, Shape]]:

@@ -11,14 +11,23 @@ import json
 import os
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.text.frontend import phones
-from engine.workshop.train.corpus.teacher import STYLE_DELIVERY, Delivery, Samples, Teacher, Voice
+from engine.workshop.train.corpus.teacher import (
+    F0_STEP_SAMPLES,
+    STYLE_DELIVERY,
+    Delivery,
+    Samples,
+    Speech,
+    Teacher,
+    Voice,
+)
 from engine.workshop.train.corpus.texts import texts
 
 MAX_SECONDS = 14.0
@@ -26,7 +35,10 @@ MAX_SECONDS = 14.0
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One utterance. `ends`: sample at which each token's sound ends. `style`: a tag or ""."""
+    """One utterance. `ends`: sample at which each token's sound ends. `style`: a tag or "".
+
+    `f0_hz`: as in `Speech`.
+    """
 
     text: str
     tokens: list[str]
@@ -34,6 +46,7 @@ class Utterance:
     samples: NDArray[np.int16]
     style: str
     voice: Voice
+    f0_hz: Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +69,16 @@ def random_voice(rng: random.Random) -> Voice:
     return Voice(pitch=formant**3 * rng.uniform(0.85, 1.2), formant=formant)
 
 
-def with_pause(
-    tokens: list[str],
-    ends: NDArray[np.int64],
-    samples: Samples,
-    gap_samples: int,
-    rng: random.Random,
-) -> tuple[list[str], NDArray[np.int64], Samples]:
+def with_pause(speech: Speech, gap_samples: int, rng: random.Random) -> Speech:
     """Put a [pause] of `gap_samples` at one of the word boundaries; unchanged where there is
     none.
     """
+    tokens, ends, samples, f0_hz = speech.tokens, speech.ends, speech.samples, speech.f0_hz
     places = [
         i for i, token in enumerate(tokens) if token == phones.SPACE and 0 < i < len(tokens) - 1
     ]
     if not places:
-        return tokens, ends, samples
+        return speech
     index = rng.choice(places)
     begin, end = int(ends[index - 1]), int(ends[index])
     cut = (begin + end) // 2
@@ -78,12 +86,18 @@ def with_pause(
     left, right = samples[:cut].copy(), samples[cut:].copy()
     left[-220:] *= fade[-len(left[-220:]) :]
     right[:220] *= fade[::-1][: len(right[:220])]
-    quiet = np.zeros(gap_samples, np.float32)
-    new_tokens = [*tokens[:index], phones.SPACE, phones.PAUSE, *tokens[index:]]
-    new_ends = np.concatenate(
-        [ends[:index], [cut, cut + gap_samples], ends[index:] + gap_samples]
-    ).astype(np.int64)
-    return new_tokens, new_ends, np.concatenate([left, quiet, right])
+    whole = np.concatenate([left, np.zeros(gap_samples, np.float32), right])
+    at = cut // F0_STEP_SAMPLES
+    gap_f0_hz = np.zeros(len(whole) // F0_STEP_SAMPLES - len(f0_hz), np.float32)
+    return replace(
+        speech,
+        samples=whole,
+        tokens=[*tokens[:index], phones.SPACE, phones.PAUSE, *tokens[index:]],
+        ends=np.concatenate(
+            [ends[:index], [cut, cut + gap_samples], ends[index:] + gap_samples]
+        ).astype(np.int64),
+        f0_hz=np.concatenate([f0_hz[:at], gap_f0_hz, f0_hz[at:]]),
+    )
 
 
 def _utterance(
@@ -97,14 +111,12 @@ def _utterance(
     base = STYLE_DELIVERY[style]
     delivery = Delivery(base.speed * rng.uniform(*plan.speeds), base.gain, base.whisper)
     speech = teacher.speak(sentences[0], voice, delivery, seed=rng.randrange(2**31))
-    tokens, ends, samples = speech.tokens, speech.ends, speech.samples
     if rng.random() < plan.pause_share:
-        gap_samples = round(rng.uniform(0.45, 0.6) * plan.rate_hz)
-        tokens, ends, samples = with_pause(tokens, ends, samples, gap_samples, rng)
-    if len(tokens) < 3 or len(samples) > MAX_SECONDS * plan.rate_hz:
+        speech = with_pause(speech, round(rng.uniform(0.45, 0.6) * plan.rate_hz), rng)
+    if len(speech.tokens) < 3 or len(speech.samples) > MAX_SECONDS * plan.rate_hz:
         return None
-    pcm = np.clip(np.rint(samples * 32767.0), -32768, 32767).astype(np.int16)
-    return Utterance(text, tokens, ends, pcm, style, voice)
+    pcm = np.clip(np.rint(speech.samples * 32767.0), -32768, 32767).astype(np.int16)
+    return Utterance(text, speech.tokens, speech.ends, pcm, style, voice, speech.f0_hz)
 
 
 def write_shard(path: Path, utterances: Sequence[Utterance]) -> None:
@@ -125,6 +137,8 @@ def write_shard(path: Path, utterances: Sequence[Utterance]) -> None:
         ends=np.concatenate([u.ends for u in utterances]),
         samples=np.concatenate([u.samples for u in utterances]),
         lengths=np.array([len(u.samples) for u in utterances], np.int64),
+        f0_hz=np.concatenate([u.f0_hz for u in utterances]),
+        steps=np.array([len(u.f0_hz) for u in utterances], np.int64),
     )
     os.replace(part, path)
 
@@ -133,23 +147,28 @@ def read_shard(path: Path) -> list[Utterance]:
     """Read one shard whole."""
     with np.load(path) as data:
         meta = json.loads(data["meta"].tobytes())
-        ends, samples, lengths = data["ends"], data["samples"], data["lengths"]
-    result, token_at, sample_at = [], 0, 0
-    for item, length in zip(meta, lengths.tolist(), strict=True):
-        count = len(item["tokens"])
-        result.append(
-            Utterance(
-                item["text"],
-                item["tokens"],
-                ends[token_at : token_at + count],
-                samples[sample_at : sample_at + length],
-                item["style"],
-                Voice(*item["voice"]),
-            )
+        ends, samples, f0_hz = data["ends"], data["samples"], data["f0_hz"]
+        lengths, steps = data["lengths"], data["steps"]
+    tokens = np.array([len(item["tokens"]) for item in meta])
+    rows = zip(
+        meta, _parts(ends, tokens), _parts(samples, lengths), _parts(f0_hz, steps), strict=True
+    )
+    return [
+        Utterance(
+            item["text"],
+            item["tokens"],
+            own_ends,
+            own_samples,
+            item["style"],
+            Voice(*item["voice"]),
+            own_f0_hz,
         )
-        token_at += count
-        sample_at += length
-    return result
+        for item, own_ends, own_samples, own_f0_hz in rows
+    ]
+
+
+def _parts(joined: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
+    return np.split(joined, np.cumsum(lengths)[:-1])
 
 
 def make_shard(

@@ -23,7 +23,10 @@ from engine.text.frontend import phones
 Samples = NDArray[np.float32]
 
 TEACHER_RATE_HZ = 24000
+F0_STEP_SAMPLES = 128
 _UNIT_SAMPLES = 600  # durations come in units of 25 ms
+_F0_SAMPLES = 300  # the network's F0, 80 values a second
+_VOICED_HZ = 40.0  # below, hibari makes no pulses
 _DURATIONS = "/Clip_output_0"  # hibari-tts 0.2.1: durations after rounding, one a phoneme
 _LEAD_UNITS, _TAIL_UNITS = 3, 8  # silence kept at the ends
 
@@ -64,12 +67,36 @@ class Speech:
     """`tokens`: phone tokens. `ends`: sample at which each token's sound ends, [len(tokens)].
 
     The last token owns the trailing silence; `lead_samples` of silence come before the first.
+    `f0_hz`: pitch at the end of each whole step of F0_STEP_SAMPLES, 0 where there is no voice.
     """
 
     samples: Samples
     tokens: list[str]
     ends: NDArray[np.int64]
     lead_samples: int
+    f0_hz: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What the network and its synthesis gave, at the teacher's rate; `f0_hz` as it will sound."""
+
+    wave: Samples
+    phonemes: str
+    units: NDArray[np.float32]
+    f0_hz: Samples
+
+
+def _f0_at(f0_hz: Samples, at_samples: NDArray[np.floating]) -> Samples:
+    """The network's F0 at places of its waveform; 0 where the nearest value has no voice."""
+    place = at_samples / _F0_SAMPLES - 0.5  # a value stands in the middle of its samples
+    nearest = np.clip(np.rint(place).astype(int), 0, len(f0_hz) - 1)
+    voiced = f0_hz > _VOICED_HZ
+    if not voiced.any():
+        return np.zeros(len(place), np.float32)
+    at = np.arange(len(f0_hz))
+    bridged = np.interp(at, at[voiced], f0_hz[voiced])
+    return np.where(voiced[nearest], np.interp(place, at, bridged), 0.0).astype(np.float32)
 
 
 class Teacher:
@@ -130,11 +157,11 @@ class Teacher:
             lh, f0 = np.full_like(lh, -12.0), np.zeros_like(f0)
             lr = np.full_like(lr, -12.0)
         wave = dsp.synth(lh, theta, ln, lr, phi, f0 * (voice.pitch / voice.formant), rng)
-        return self._trim(wave, phonemes, units.reshape(-1), voice.formant, delivery.gain)
+        made = _Made(wave, phonemes, units.reshape(-1), f0 * voice.pitch)
+        return self._trim(made, voice.formant, delivery.gain)
 
-    def _trim(
-        self, wave: Samples, phonemes: str, units: NDArray[np.float32], formant: float, gain: float
-    ) -> Speech:
+    def _trim(self, made: _Made, formant: float, gain: float) -> Speech:
+        wave, units = made.wave, made.units
         lead = min(_LEAD_UNITS, int(units[0]))
         tail = min(_TAIL_UNITS, int(units[-1] + units[-2]))
         start = int(units[0] - lead) * _UNIT_SAMPLES
@@ -142,7 +169,9 @@ class Teacher:
         wave = wave[start : len(wave) - spare * _UNIT_SAMPLES]
         scale = self.rate_hz / formant / TEACHER_RATE_HZ
         samples = soxr.resample(wave, TEACHER_RATE_HZ, self.rate_hz / formant).astype(np.float32)
-        tokens, owner = phones.parse(phonemes)
+        steps = np.arange(1, len(samples) // F0_STEP_SAMPLES + 1)
+        f0_hz = _f0_at(made.f0_hz, start + steps * F0_STEP_SAMPLES / scale)
+        tokens, owner = phones.parse(made.phonemes)
         ends_24k = (lead + np.cumsum(units[1:-1])) * _UNIT_SAMPLES
         ends = np.zeros(len(tokens), np.int64)
         for index, end in zip(owner, ends_24k, strict=True):
@@ -150,5 +179,9 @@ class Teacher:
                 ends[index] = round(float(end) * scale)
         ends[-1] = len(samples)
         return Speech(
-            np.clip(samples * gain, -1.0, 1.0), tokens, ends, round(lead * _UNIT_SAMPLES * scale)
+            np.clip(samples * gain, -1.0, 1.0),
+            tokens,
+            ends,
+            round(lead * _UNIT_SAMPLES * scale),
+            f0_hz,
         )

@@ -22,8 +22,8 @@ from engine.workshop.train.corpus.wav import write_wav
 from engine.workshop.train.judging.distance import edit_distance
 from engine.workshop.train.judging.generate import Answer, Drawing, Speaker
 from engine.workshop.train.networks.dual_ar import DualAR
+from engine.workshop.train.networks.vocoder_codec import VocoderDecoder
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
-from engine.workshop.train.stages.train_wave import trained_weights
 from engine.workshop.train.stages.voice import VoiceProject, evaluation_sentences
 
 _BOUNDARY = len(phones.ANCHORS) - 2  # from here on: word boundary, silence
@@ -34,13 +34,6 @@ def trained_model(project: VoiceProject) -> DualAR:
     model = DualAR(project.config.model)
     model.load_state_dict(torch.load(project.work / "ar" / "last.pt", weights_only=True)["model"])
     return model.eval()
-
-
-def trained_decoder(project: VoiceProject) -> WaveDecoder:
-    """The decoder as last saved."""
-    decoder = project.decoder()
-    decoder.load_state_dict(trained_weights(project.work / "wave"))
-    return decoder.eval()
 
 
 def prompt(tokens: list[str], builder: Builder) -> tuple[torch.Tensor, torch.Tensor]:
@@ -65,7 +58,7 @@ def say(
     folder.mkdir(parents=True, exist_ok=True)
     reader, codec = Reader(), project.config.codec
     builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
-    speaker, decoder = Speaker(trained_model(project)), trained_decoder(project)
+    speaker, decoder = Speaker(trained_model(project)), project.trained_decoder()
     names: dict[str, str] = {}
     answers: list[Answer] = []
     began = time.monotonic()
@@ -105,7 +98,7 @@ def phone_errors(
     spoken, free-running; `floor`: the same for the true codes of held-out utterances, in which
     phones shorter than a frame are missing too.
     """
-    reader, row_anchor = Reader(), project.maker().quantiser.anchored.row_anchor
+    reader, row_anchor = Reader(), project.quantiser().anchored.row_anchor
     codec = project.config.codec
     builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
     speaker = Speaker(trained_model(project))
@@ -143,11 +136,11 @@ def _distinct(anchors: list[int]) -> list[int]:
     return [a for index, a in enumerate(anchors) if index == 0 or a != anchors[index - 1]]
 
 
-def decode(decoder: WaveDecoder, answer: Answer) -> NDArray[np.float32]:
+def decode(decoder: WaveDecoder | VocoderDecoder, answer: Answer) -> NDArray[np.float32]:
     """Codes of one answer -> samples."""
     if not len(answer.codes):
         return np.zeros(decoder.config.frame_samples, np.float32)
-    result: NDArray[np.float32] = decoder(answer.codes[None])[0].numpy()
+    result: NDArray[np.float32] = decoder.waveform(answer.codes[None])[0].numpy()
     return result
 
 
@@ -155,14 +148,15 @@ def decode(decoder: WaveDecoder, answer: Answer) -> NDArray[np.float32]:
 def round_trip(project: VoiceProject, folder: Path, count: int = 40) -> None:
     """Decode the true codes of held-out utterances in the default voice."""
     folder.mkdir(parents=True, exist_ok=True)
-    decoder = trained_decoder(project)
+    decoder = project.trained_decoder()
     corpus, codes = project.coded(limit=1)
     names: dict[str, str] = {}
     for index, (item, row) in enumerate(zip(corpus[:64], codes[:64], strict=True)):
         if item.utterance.voice.formant != 1.0 or item.utterance.style or len(names) >= count:
             continue
         name = f"{index:03d}.wav"
-        samples = decoder(torch.from_numpy(row.astype(np.int64))[None])[0].numpy()
+        codes_of_item = torch.from_numpy(row.astype(np.int64))[None]
+        samples = decoder.waveform(codes_of_item)[0].numpy()
         write_wav(folder / name, samples, project.rate_hz)
         names[name] = item.utterance.text
     (folder / "texts.json").write_text(json.dumps(names, ensure_ascii=False), "utf-8")

@@ -264,3 +264,8 @@ class WaveDecoder(nn.Module):
         with torch.autocast(x.device.type, enabled=False):
             wave: Tensor = layers[last_block:](x.float())
         return wave[:, 0]
+
+    def waveform(self, codes: Tensor) -> Tensor:
+        """The same by the name that all decoders share."""
+        result: Tensor = self(codes)
+        return result

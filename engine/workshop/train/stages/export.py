@@ -14,17 +14,19 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.checkpoint.folder import SINGLE_FILE
 from engine.codec.sizes import CONFIG_FILE as CODEC_CONFIG_FILE
 from engine.codec.sizes import CodecConfig
 from engine.codec.weights import WEIGHTS_FILE
 from engine.text.frontend.vocabulary import tokenizer_files
+from engine.workshop.train.networks.vocoder_codec import VocoderDecoder, physical, scales
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
 from engine.workshop.train.recipe import VoiceConfig
-from engine.workshop.train.stages.train_wave import trained_weights
+
+Decoder = WaveDecoder | VocoderDecoder
 
 
 def sphere(rows: Tensor) -> tuple[Tensor, float]:
@@ -43,7 +45,7 @@ def sphere(rows: Tensor) -> tuple[Tensor, float]:
     return torch.cat([rows.double(), lifted[:, None], rest[:, None]], 1).float(), b
 
 
-def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
+def quantiser_tensors(decoder: Decoder, has_encoder: bool) -> dict[str, Tensor]:
     """The quantisers: lifted rows, and projections out of and into the latent.
 
     A projection is W x, W learned; into the latent's space of rows leads its pseudo-inverse.
@@ -66,7 +68,7 @@ def quantiser_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
         tensors[f"{name}.codebook.weight"] = lifted
         tensors |= _weight_norm(f"{name}.out_proj", out, ("_g", "_v"))
         tensors[f"{name}.out_proj.bias"] = torch.zeros(weight.shape[0])
-        if config.has_encoder:
+        if has_encoder:
             # Rows of zero would have no direction for weight norm: the file may spell a weight
             # plainly.
             tensors[f"{name}.in_proj.weight"] = into
@@ -85,19 +87,37 @@ def _weight_norm(module: str, weight: Tensor, spelling: tuple[str, str]) -> dict
     return {f"{module}{prefix}{spelling[0]}": norm, f"{module}{prefix}{spelling[1]}": weight}
 
 
-def codec_tensors(decoder: WaveDecoder) -> dict[str, Tensor]:
+def codec_tensors(decoder: Decoder, has_encoder: bool) -> dict[str, Tensor]:
     """Everything of codec.pth that speaks, under its names, fp32."""
-    tensors = quantiser_tensors(decoder)
-    for name, value in decoder.state_dict().items():
+    tensors = quantiser_tensors(decoder, has_encoder)
+    state = decoder.state_dict()
+    if isinstance(decoder, VocoderDecoder):
+        state |= physical_head(decoder)
+    for name, value in state.items():
         if name in ("vectors", "out_proj.weight"):
             continue
         value = value.detach().float()
         if name.startswith("decoder.") and name.endswith(".conv.weight"):
             tensors |= _weight_norm(name.removesuffix(".weight"), value, _PARAMETRISED)
         else:
-            prefix = "" if name.startswith("decoder.") else "quantizer."
+            prefix = "" if name.startswith(("decoder.", "vocoder.")) else "quantizer."
             tensors[prefix + name] = value
     return tensors
+
+
+def physical_head(decoder: VocoderDecoder) -> dict[str, Tensor]:
+    """The head with the parameters' scales folded in: the engine's vocoder takes physical ones."""
+    head = decoder.vocoder["head"]
+    assert isinstance(head, nn.Linear)
+    parameters = decoder.parameters_of_step
+    steps = decoder.config.vocoder_steps
+    weight = head.weight.detach().unflatten(0, (steps, parameters.size))
+    _, spread = scales(parameters)
+    bias = physical(head.bias.detach().unflatten(0, (steps, parameters.size)), parameters)
+    return {
+        "vocoder.head.weight": (weight * spread[:, None]).flatten(0, 1),
+        "vocoder.head.bias": bias.flatten(),
+    }
 
 
 def encoder_tensors(encoder: WaveEncoder) -> dict[str, Tensor]:
@@ -122,7 +142,7 @@ def write_checkpoint(
     target: Path,
     config: VoiceConfig,
     model: Mapping[str, Tensor],
-    decoder: WaveDecoder,
+    decoder: Decoder,
     encoder: WaveEncoder | None = None,
 ) -> None:
     """Write a checkpoint beside `target`, then move it there.
@@ -141,7 +161,9 @@ def write_checkpoint(
         part / SINGLE_FILE,
     )
     (part / SINGLE_FILE).chmod(0o644)  # the library writes for its user alone
-    codec = codec_tensors(decoder) | ({} if encoder is None else encoder_tensors(encoder))
+    codec = codec_tensors(decoder, config.codec.has_encoder) | (
+        {} if encoder is None else encoder_tensors(encoder)
+    )
     halves = {id(value): value.half().contiguous() for value in codec.values()}
     torch.save({name: halves[id(value)] for name, value in codec.items()}, part / WEIGHTS_FILE)
     (part / "README.md").write_text(
@@ -155,16 +177,16 @@ def write_checkpoint(
     shutil.rmtree(old, ignore_errors=True)
 
 
-def export(work: Path, config: VoiceConfig, target: Path) -> None:
-    """Write the checkpoint of a work folder as it is; without an encoder while there is none."""
+def export(work: Path, config: VoiceConfig, decoder: Decoder, target: Path) -> None:
+    """Write the checkpoint of a work folder as it is, with this trained decoder; without an encoder
+    while there is none.
+    """
     encoder: WaveEncoder | None = None
     if (work / "encoder" / "last.pt").exists():
         encoder = WaveEncoder(config.codec)
         encoder.load_state_dict(_state(work / "encoder", "encoder"))
     elif config.codec.has_encoder:
         config = replace(config, codec=speaking_only(config.codec))
-    decoder = WaveDecoder(config.codec, config.codec.codebook_dim - 2)
-    decoder.load_state_dict(trained_weights(work / "wave"))
     write_checkpoint(target, config, _state(work / "ar", "model"), decoder, encoder)
 
 

@@ -1,8 +1,8 @@
 """Stage 4: teach the encode path to find the codes that the code maker found with the alignment.
 
 The codes and the decoder are frozen. The encoder has to land near the vector of the right
-semantic row (so it has to hear the phone, which the code maker was told) and near the latent
-itself, so that the residual books see what they were made for.
+semantic row (so it has to hear the phone, which the code maker was told) and near the sum of all
+books' vectors, so that the residual books see what they were made for.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.workshop.train.corpus.data import Framed
-from engine.workshop.train.networks.code_maker import CodeMaker
+from engine.workshop.train.networks.vocoder_codec import VocoderDecoder
+from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
 from engine.workshop.train.stages.run import Run, clip, schedule, set_rate
 from engine.workshop.train.stages.train_wave import CodeCrops
+
+Decoder = WaveDecoder | VocoderDecoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Landing(nn.Module):
 def train_encoder(
     encoder: WaveEncoder,
     landing: Landing,
-    maker: CodeMaker,
+    decoder: Decoder,
     data: tuple[Sequence[Framed], Sequence[np.ndarray]],
     plan: EncoderPlan,
     folder: Path,
@@ -80,11 +83,10 @@ def train_encoder(
     frame_samples = encoder.config.frame_samples
     crops = CodeCrops(*data, plan.crop_frames, frame_samples, plan.seed + run.step)
     encoder.train()
-    maker.eval()
     for step in run.steps():
         wave, codes = crops.code_batch(plan.batch, noise=0.0)
         set_rate(optimiser, plan.rate * schedule(run.progress, step))
-        figures = encoder_step(encoder, landing, maker, (wave, codes), plan)
+        figures = encoder_step(encoder, landing, decoder, (wave, codes), plan)
         optimiser.zero_grad(set_to_none=True)
         (figures["latent"] + figures["semantic"]).backward()
         clip(encoder)
@@ -95,14 +97,14 @@ def train_encoder(
 def encoder_step(
     encoder: WaveEncoder,
     landing: Landing,
-    maker: CodeMaker,
+    decoder: Decoder,
     batch: tuple[Tensor, Tensor],
     plan: EncoderPlan,
 ) -> dict[str, Tensor]:
     """Losses on waveforms [B, samples] and codes [B, T, books]."""
     wave, codes = batch
     with torch.no_grad():
-        true = maker.latent(maker.features(wave)).transpose(1, 2)
+        true = decoder.latent(codes)
     with torch.autocast("cpu", torch.bfloat16):
         latents = encoder(wave)
     lead = plan.lead_frames

@@ -1,9 +1,11 @@
 """The built-in voice from nothing: corpus, codes, decoder, Dual-AR, export. Every stage resumes.
 
 work/corpus/shard_0000.npz ...   utterances            (needs the teacher: extra `train`)
+work/steps/shard_0000.npz ...    their parameters, where the codec has a vocoder
 work/codes/last.pt               what a code is
 work/codes/shard_0000.npz ...    the corpus as codes
-work/wave/, work/ar/             decoder and Dual-AR in training (they can run side by side)
+work/wave/, work/ar/             decoder and Dual-AR in training (they can run side by side); a
+                                 vocoder's decoder is trained with the codes
 work/export/                     the checkpoint, replaced in one move
 """
 
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.text.frontend import phones, vocabulary
@@ -25,8 +28,11 @@ from engine.workshop.train.corpus.corpus import CorpusPlan, make_corpus
 from engine.workshop.train.corpus.data import Framed, load_corpus
 from engine.workshop.train.corpus.mixture import Mixture, MixturePlan, load_codes
 from engine.workshop.train.corpus.sequences import Batch, Builder
+from engine.workshop.train.corpus.voice_steps import Stepped, read_steps, write_steps
 from engine.workshop.train.networks.code_maker import CodeMaker
 from engine.workshop.train.networks.dual_ar import DualAR
+from engine.workshop.train.networks.quantise import AnchoredResidualQuantiser
+from engine.workshop.train.networks.vocoder_codec import VocoderCodec, VocoderDecoder
 from engine.workshop.train.networks.wave_decoder import WaveDecoder
 from engine.workshop.train.networks.wave_encoder import WaveEncoder
 from engine.workshop.train.recipe import VoiceConfig
@@ -35,6 +41,12 @@ from engine.workshop.train.stages.run import done
 from engine.workshop.train.stages.train_ar import ArPlan, train_ar
 from engine.workshop.train.stages.train_codes import CodesPlan, encode, train_codes
 from engine.workshop.train.stages.train_encoder import EncoderPlan, Landing, train_encoder
+from engine.workshop.train.stages.train_vocoder import (
+    VocoderPlan,
+    encode_steps,
+    train_vocoder,
+    trained_vocoder,
+)
 from engine.workshop.train.stages.train_wave import WavePlan, train_wave, trained_weights
 
 VECTOR_DIM = 64
@@ -92,6 +104,35 @@ class VoiceProject:
     def _load(self, paths: list[Path], sound: bool = True) -> list[Framed]:
         return load_corpus(paths, self.frame_samples, self.rate_hz, sound)
 
+    @property
+    def _has_vocoder(self) -> bool:
+        return self.config.codec.has_vocoder
+
+    def analyse(self) -> None:
+        """Find the vocoder's parameters of the corpus, shard by shard."""
+        for path in self._shards():
+            if write_steps(path, self.work / "steps" / path.name, self.config.codec):
+                print(f"[analyse] {path.name}", flush=True)
+
+    def _steps(self, paths: list[Path]) -> list[Stepped]:
+        return [
+            item
+            for path in paths
+            for item in read_steps(path, self.work / "steps" / path.name, self.config.codec)
+        ]
+
+    def vocoder_codec(self) -> VocoderCodec:
+        """Codes and decoder of a vocoder, with their trained weights where there are any."""
+        codec = VocoderCodec(self.config.codec, VECTOR_DIM)
+        path = self.work / "codes" / "last.pt"
+        if path.exists():
+            codec.load_state_dict(torch.load(path, weights_only=True)["model"])
+        return codec
+
+    def quantiser(self) -> AnchoredResidualQuantiser:
+        """The books."""
+        return (self.vocoder_codec() if self._has_vocoder else self.maker()).quantiser
+
     def maker(self) -> CodeMaker:
         """The code maker, with its trained weights where there are any."""
         codec = self.config.codec
@@ -109,7 +150,12 @@ class VoiceProject:
         return maker
 
     def codes(self) -> None:
-        """Train the code maker."""
+        """Train what makes codes, and with a vocoder what decodes them."""
+        if self._has_vocoder:
+            vocoder_plan = VocoderPlan(**self._section("codes"))
+            corpus = self._steps(self._shards())
+            train_vocoder(self.vocoder_codec(), corpus, vocoder_plan, self.work / "codes")
+            return
         plan = CodesPlan(**self._section("codes"))
         train_codes(
             self.maker(), self._load(self._shards()), self.frame_samples, plan, self.work / "codes"
@@ -117,16 +163,24 @@ class VoiceProject:
 
     def encode(self) -> None:
         """Turn the corpus into codes, shard by shard."""
-        maker = self.maker().eval()
+        coded_by = self._coder()
         for path in self._shards():
             target = self.work / "codes" / path.name
             if target.exists():
                 continue
-            rows = [encode(maker, item, self.frame_samples) for item in self._load([path])]
+            rows = coded_by(path)
             part = target.with_suffix(".part.npz")
             np.savez(part, codes=np.concatenate(rows), frames=np.array([len(row) for row in rows]))
             os.replace(part, target)
             print(f"[encode] {path.name}", flush=True)
+
+    def _coder(self) -> Callable[[Path], list[NDArray[np.uint16]]]:
+        """A shard's path -> the codes of its utterances."""
+        if self._has_vocoder:
+            codec = self.vocoder_codec().eval()
+            return lambda path: [encode_steps(codec, item) for item in self._steps([path])]
+        maker = self.maker().eval()
+        return lambda path: [encode(maker, item, self.frame_samples) for item in self._load([path])]
 
     def coded(
         self, limit: int | None = None, sound: bool = True
@@ -144,8 +198,18 @@ class VoiceProject:
         decoder.vectors.copy_(self.maker().quantiser.rows())
         return decoder
 
+    def trained_decoder(self) -> WaveDecoder | VocoderDecoder:
+        """The decode path as last saved."""
+        if self._has_vocoder:
+            return trained_vocoder(self.vocoder_codec(), self.work / "codes").eval()
+        decoder = self.decoder()
+        decoder.load_state_dict(trained_weights(self.work / "wave"))
+        return decoder.eval()
+
     def wave(self) -> None:
-        """Train the decode path."""
+        """Train the decode path, where it was not trained with the codes."""
+        if self._has_vocoder:
+            return
         corpus, codes = self.coded()
         torch.manual_seed(2)
         train_wave(
@@ -155,14 +219,12 @@ class VoiceProject:
     def encoder(self) -> None:
         """Teach the encode path, once the decode path is done (its projection must stand still)."""
         torch.manual_seed(4)
-        decoder = self.decoder()
-        decoder.load_state_dict(trained_weights(self.work / "wave"))
-        maker = self.maker()
+        decoder = self.trained_decoder()
         into = torch.linalg.pinv(decoder.out_proj.weight.detach())
-        landing = Landing(into, maker.quantiser.anchored.rows.clone())
+        landing = Landing(into, self.quantiser().anchored.rows.clone())
         plan = EncoderPlan(**self._section("encoder"))
         encoder = WaveEncoder(self.config.codec)
-        train_encoder(encoder, landing, maker, self.coded(), plan, self.work / "encoder")
+        train_encoder(encoder, landing, decoder, self.coded(), plan, self.work / "encoder")
 
     def ar(self) -> None:
         """Train the Dual-AR."""
@@ -171,7 +233,7 @@ class VoiceProject:
         builder = Builder(codec.n_codebooks, codec.semantic_codebook_size)
         torch.manual_seed(3)
         model = DualAR(self.config.model)
-        start_from_phones(model, self.maker().quantiser.anchored.row_anchor)
+        start_from_phones(model, self.quantiser().anchored.row_anchor)
         plan = MixturePlan(**self._section("mixture"))
         seed = 3 + done(self.work / "ar")[0]
         mixture = Mixture(corpus[_HELD_OUT:], codes[_HELD_OUT:], plan, builder, seed)
@@ -199,10 +261,13 @@ class VoiceProject:
         """All stages, in order."""
         return {
             "corpus": self.corpus,
+            **({"analyse": self.analyse} if self._has_vocoder else {}),
             "codes": self.codes,
             "encode": self.encode,
             "wave": self.wave,
             "ar": self.ar,
             "encoder": self.encoder,
-            "export": lambda: export(self.work, self.config, self.work / "export"),
+            "export": lambda: export(
+                self.work, self.config, self.trained_decoder(), self.work / "export"
+            ),
         }

@@ -8,7 +8,7 @@ from engine.text.frontend import phones
 from engine.workshop.train.corpus.corpus import Utterance
 from engine.workshop.train.corpus.teacher import Voice
 
-RATE_HZ, FRAME_SAMPLES = 4000, 128
+RATE_HZ, FRAME_SAMPLES, STEP_SAMPLES = 4000, 128, 16
 
 
 def tone_utterance(seed: int, tokens: int = 12) -> Utterance:
@@ -24,4 +24,8 @@ def tone_utterance(seed: int, tokens: int = 12) -> Utterance:
     samples = (np.concatenate(pieces) * 32767).astype(np.int16)
     ends[-1] = len(samples)
     voice = Voice() if seed % 4 else Voice(1.2, 1.1)
-    return Utterance(f"text {seed}", names, ends.astype(np.int64), samples, "", voice)
+    pitches = np.repeat([100 + 40 * phones.anchor(name) for name in names], lengths)
+    f0_hz = np.concatenate([np.zeros(300), pitches])[STEP_SAMPLES - 1 :: STEP_SAMPLES]
+    return Utterance(
+        f"text {seed}", names, ends.astype(np.int64), samples, "", voice, f0_hz.astype(np.float32)
+    )

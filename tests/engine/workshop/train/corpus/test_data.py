@@ -10,6 +10,7 @@ import numpy as np
 from engine.text.frontend import phones
 from engine.workshop.train.corpus.corpus import read_shard, with_pause, write_shard
 from engine.workshop.train.corpus.data import Crops, frame_tokens, framed, load_corpus
+from engine.workshop.train.corpus.teacher import Speech
 from tests.engine.workshop.train.corpus_fixture import FRAME_SAMPLES, RATE_HZ, tone_utterance
 
 
@@ -65,8 +66,11 @@ def test_a_pause_moves_what_follows_and_nothing_else() -> None:
     tokens = ["h", "ˈI", "_", "ð", "ɛ", "ɹ"]
     ends = np.array([300, 600, 700, 900, 1200, 1500])
     samples = np.ones(1500, np.float32)
-    new_tokens, new_ends, new_samples = with_pause(tokens, ends, samples, 500, random.Random(0))
-    assert new_tokens == ["h", "ˈI", "_", "[pause]", "_", "ð", "ɛ", "ɹ"]
-    assert new_ends.tolist() == [300, 600, 650, 1150, 1200, 1400, 1700, 2000]
-    assert len(new_samples) == 2000
-    assert not new_samples[660:1140].any()
+    f0_hz = np.arange(1, 12, dtype=np.float32)
+    speech = Speech(samples, tokens, ends, 50, f0_hz)
+    made = with_pause(speech, 512, random.Random(0))
+    assert made.tokens == ["h", "ˈI", "_", "[pause]", "_", "ð", "ɛ", "ɹ"]
+    assert made.ends.tolist() == [300, 600, 650, 1162, 1212, 1412, 1712, 2012]
+    assert len(made.samples) == 2012
+    assert not made.samples[660:1152].any()
+    assert made.f0_hz.tolist() == [1, 2, 3, 4, 5, 0, 0, 0, 0, 6, 7, 8, 9, 10, 11]

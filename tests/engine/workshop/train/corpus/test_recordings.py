@@ -13,7 +13,7 @@ def _speech(phonemes: str) -> Speech:
     """Each token sounds for 100 samples, after 50 of silence."""
     tokens, _ = phones.parse(phonemes)
     ends = 50 + 100 * np.arange(1, len(tokens) + 1)
-    return Speech(np.zeros(ends[-1], np.float32), tokens, ends, 50)
+    return Speech(np.zeros(ends[-1], np.float32), tokens, ends, 50, np.zeros(0, np.float32))
 
 
 def test_words_begin_with_their_first_phone_and_end_with_their_last() -> None:
