@@ -19,7 +19,7 @@ from fractions import Fraction
 import av
 import numpy as np
 
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.report import Spread, finish, say
 from gateway.audio import OggOpusWriter, OpusEncoder, make_chain, opus_backend
 from gateway.audio.constants import Samples
 from gateway.audio.g711 import encode_mulaw

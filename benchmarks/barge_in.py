@@ -33,11 +33,11 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as open_websocket
 
-from benchmarks.acoustic import AcousticAligner
-from benchmarks.barge_in_client import Spoken, listen, listen_for, say_to
-from benchmarks.checkpoints import TINY
-from benchmarks.extra import need
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.acoustic import AcousticAligner
+from benchmarks.parts.barge_in_client import Spoken, listen, listen_for, say_to
+from benchmarks.parts.checkpoints import TINY
+from benchmarks.parts.extra import need
+from benchmarks.parts.report import Spread, finish, say
 from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
 from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig

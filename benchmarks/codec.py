@@ -3,7 +3,7 @@
     uv run python -m benchmarks.codec [--checkpoint DIR | --s2-pro] [--streams 16] [--rounds 7]
 
 Both sides speak the same utterance of 175 frames on one thread: ours for all streams together, a
-frame of each in every call; the peers' (benchmarks.codec_peer) one stream by itself, 40 frames
+frame of each in every call; the peers' (`parts/codec_peer.py`) one stream by itself, 40 frames
 first, then 45 new ones behind 20 repeated ones. Rounds alternate between the two. `--s2-pro` makes
 random weights in S2-Pro's full size (2 GB of memory, minutes).
 
@@ -27,9 +27,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.checkpoints import TINY
-from benchmarks.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.checkpoints import TINY
+from benchmarks.parts.codec_peer import FIRST_FRAMES, NEXT_FRAMES, WindowDecoder, WindowStream
+from benchmarks.parts.report import Spread, finish, say
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.sizes import CodecConfig
 from engine.codec.weights import CodecWeights, expected_tensors, load_codec

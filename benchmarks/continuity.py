@@ -33,8 +33,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.checkpoints import TINY, grown, with_voices
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.checkpoints import TINY, grown, with_voices
+from benchmarks.parts.report import Spread, finish, say
 from engine import api
 from engine.link.client import WorkerEngine
 from engine.worker_config import EngineConfig

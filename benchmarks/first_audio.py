@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from benchmarks.report import Spread, finish, say, tree_memory_mib
+from benchmarks.parts.report import Spread, finish, say, tree_memory_mib
 from clients.python import connect
 from engine.link.client import WorkerEngine
 from engine.worker_config import EngineConfig

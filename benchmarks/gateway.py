@@ -38,8 +38,8 @@ from dataclasses import asdict
 
 import uvloop
 
-from benchmarks.gateway_load import Level, measure, text_frame
-from benchmarks.gateway_servers import (
+from benchmarks.parts.gateway_load import Level, measure, text_frame
+from benchmarks.parts.gateway_servers import (
     GROUPS,
     LEAD_MS,
     encoded,
@@ -47,7 +47,7 @@ from benchmarks.gateway_servers import (
     ready_samples,
     speech_text,
 )
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.report import Spread, finish, say
 
 LIMIT_MS = 10.0
 RAMP_S, WINDOW_S = 10.0, 5.0
@@ -97,7 +97,8 @@ class Search:
 async def hold(kind: str, server_core: int) -> list[Level]:
     """Search for the most sessions that a server holds; return every level that was tried."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "benchmarks.gateway_servers", kind, str(server_core), str(SPEECH_S),
+        sys.executable, "-m", "benchmarks.parts.gateway_servers",
+        kind, str(server_core), str(SPEECH_S),
         stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None

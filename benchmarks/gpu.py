@@ -29,17 +29,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.checkpoints import TINY
-from benchmarks.full_size import full_size, published_sizes
-from benchmarks.gpu_measures import (
-    Variant,
-    codec_step,
-    floor_of,
-    frame_step,
-    golden,
-    measure,
-)
-from benchmarks.report import finish, say
+from benchmarks.parts.checkpoints import TINY
+from benchmarks.parts.full_size import full_size, published_sizes
+from benchmarks.parts.gpu_measures import Variant, codec_step, floor_of, frame_step, golden, measure
+from benchmarks.parts.report import finish, say
 from engine.checkpoint.config_json import LanguageModelConfig
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.sizes import CodecConfig

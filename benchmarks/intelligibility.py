@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.extra import need
-from benchmarks.listener import Heard, hear
-from benchmarks.report import finish, say
+from benchmarks.parts.extra import need
+from benchmarks.parts.listener import Heard, hear
+from benchmarks.parts.report import finish, say
 from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine
 from engine.worker_config import DEFAULT_CHECKPOINT, EngineConfig

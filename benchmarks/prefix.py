@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from benchmarks.checkpoints import with_voices
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.checkpoints import with_voices
+from benchmarks.parts.report import Spread, finish, say
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.host.voices import VoiceStore

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import finish, say
+from benchmarks.parts.report import finish, say
 from engine.reading import read
 from engine.text.frontend.lexicon import load_lexicon
 from engine.text.frontend.phones import parse

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.report import Spread, finish, say
+from benchmarks.parts.report import Spread, finish, say
 from clients.python import connect
 
 RUNS = 5

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.report import Spread, finish, say, tree_memory_mib
+from benchmarks.parts.report import Spread, finish, say, tree_memory_mib
 from engine import api
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder

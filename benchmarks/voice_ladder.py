@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.report import finish, say
+from benchmarks.parts.report import finish, say
 from engine.api import Frames, SpeechRequest
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.encoder import Encoder

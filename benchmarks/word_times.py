@@ -22,9 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.acoustic import AcousticAligner
-from benchmarks.extra import need
-from benchmarks.report import finish, say
+from benchmarks.parts.acoustic import AcousticAligner
+from benchmarks.parts.extra import need
+from benchmarks.parts.report import finish, say
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.encoder import Encoder
 from engine.text.prompt import PromptBuilder

@@ -15,7 +15,7 @@ import pytest_asyncio
 import soxr
 from numpy.typing import NDArray
 
-from benchmarks.listener import Heard, hear
+from benchmarks.parts.listener import Heard, hear
 from clients.python.context import SpeechError
 from clients.python.wire import OPUS_RATE_HZ
 from engine.link.client import WorkerEngine

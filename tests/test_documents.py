@@ -242,7 +242,7 @@ def test_a_benchmark_that_needs_an_extra_says_what_to_type(
     assert f"type: uv run --extra train python -m benchmarks.{name} --ch" in str(end.value)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda p: p.name)
 def test_benchmarks_come_as_far_as_saying_so(path: Path) -> None:
     """Nothing of an extra is imported at the top of a module."""
     for node in ast.parse(path.read_text()).body:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gateway import LIMIT_MS, MOST_LEVELS, PRECISION, Search
-from benchmarks.gateway_load import LEAD_PACKETS, PACKET_S, Level, Listener, lateness_ms
+from benchmarks.parts.gateway_load import LEAD_PACKETS, PACKET_S, Level, Listener, lateness_ms
 
 
 def level(sessions: int, limit: int, share_of_one: float) -> Level:

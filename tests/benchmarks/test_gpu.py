@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from benchmarks import gpu
-from benchmarks.checkpoints import TINY
-from benchmarks.full_size import VOICES, config_json, full_size, published_sizes
+from benchmarks.parts.checkpoints import TINY
+from benchmarks.parts.full_size import VOICES, config_json, full_size, published_sizes
 from engine.checkpoint.folder import Checkpoint
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.sizes import CodecConfig

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from benchmarks.report import tree_memory_mib
+from benchmarks.parts.report import tree_memory_mib
 from engine import api
 from engine.link.client import WorkerEngine
 

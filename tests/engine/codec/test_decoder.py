@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmarks.codec_peer import WindowDecoder
+from benchmarks.parts.codec_peer import WindowDecoder
 from engine.codec.decoder import StreamingDecoder
 from engine.codec.kernels import dense
 from engine.codec.sizes import CodecConfig

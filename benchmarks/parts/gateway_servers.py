@@ -185,7 +185,7 @@ async def serve_gateway() -> None:
 
 
 def main() -> None:
-    """`python -m benchmarks.gateway_servers KIND CORE DURATION_S`; prints its port."""
+    """`python -m benchmarks.parts.gateway_servers KIND CORE DURATION_S`; prints its port."""
     kind, core, duration_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     os.sched_setaffinity(0, {core})
     work = serve_gateway() if kind == "gateway" else serve_bare(app_of(kind, duration_s))

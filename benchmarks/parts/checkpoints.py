@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.codec.sizes import CodecConfig
 
-TINY = Path(__file__).parents[1] / "tests" / "golden" / "s2-pro-tiny"
+TINY = Path(__file__).parents[2] / "tests" / "golden" / "s2-pro-tiny"
 
 _PREFIX = "text_model.model.layers."
 _ADDED = "model-added.safetensors"

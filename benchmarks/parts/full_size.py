@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
-from benchmarks.checkpoints import TINY, add_voices
+from benchmarks.parts.checkpoints import TINY, add_voices
 from engine.checkpoint.config_json import LanguageModelConfig, parse_config
 from engine.codec.sizes import CodecConfig
 from engine.workshop.dryrun.layout import codec_layout, lm_layout

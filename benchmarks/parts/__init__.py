@@ -1,0 +1,1 @@
+"""What several benchmarks share: checkpoints, listeners, loads, and the way they report."""
