@@ -17,16 +17,18 @@ were not; then what was jumped over counts as skipped.
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 Span = tuple[int, int]
 
-SKIP_LETTERS = 5.0  # jumped over: more than any honest frame leaves out
-BACK_LETTERS = 5.0
-CONFIRM_MS = 180.0  # the frames that confirm a jump ahead
-CONFIRM_BACK_MS = 230.0
+SKIP_LETTERS = 6.0  # jumped over: more than any honest frame leaves out; "the" is lost in it
+BACK_LETTERS = 8.0  # more than a slip ahead that was taken for speech can make it seem
+SLIP_LETTERS = 2.0
+CONFIRM_MS = 280.0  # the frames that confirm a jump ahead: attention may look ahead for 190
+CONFIRM_BACK_MS = 280.0
 STALL_MS = 1300.0  # longer than a pause at a full stop
 END_MS = 1800.0  # of the last word's ring and silence
 _PAUSE_MS = 140.0  # of a stall that may stay
@@ -117,6 +119,8 @@ class _Place:
     skipped: frozenset[int] = frozenset()
     suspect: Kind | None = None
     suspect_at: int = 0  # frames before the one that jumped
+    votes: int = 0  # frames that confirm it
+    jumped_to: float = 0.0  # the least of their places
     token: int = 0  # the last frame's
     forgiven: float = -1.0  # a stall at this place has been told
 
@@ -169,12 +173,12 @@ class Reading:
             self._places[-1] = replace(place, forgiven=place.reached)
             return
         if fault.kind is Kind.EARLY_END:
-            at = self._script.letters
+            jumped_to = reached = self._script.letters
         else:
-            at = self._script.starts[place.token]
-        gone = self._script.words_between(place.reached, at)
+            jumped_to, reached = place.jumped_to, self._script.ends[place.token]
+        gone = self._script.words_between(place.reached, jumped_to)
         self._places[-1] = replace(
-            place, reached=at, since=self.frames, skipped=place.skipped | gone, suspect=None
+            place, reached=reached, since=self.frames, skipped=place.skipped | gone, suspect=None
         )
 
     def _step(self, before: _Place, token: int) -> _Place:
@@ -182,25 +186,43 @@ class Reading:
         script = self._script
         if not 0 <= token < len(script.ends):  # not told
             return replace(before, since=before.since + 1)
-        jump = script.starts[token] - before.reached
+        at, end = script.starts[token], script.ends[token]
+        # the frame before may have been a slip, or have gone on: then this one goes on from there
+        from_there = before.reached if before.suspect else script.ends[before.token]
+        jump = at - max(before.reached, from_there)
         suspect = None
         if jump >= SKIP_LETTERS:
             suspect = Kind.SKIP
-        elif script.ends[token] <= before.reached - BACK_LETTERS:
+        elif end <= before.reached - BACK_LETTERS * (before.suspect is None):
             suspect = Kind.REPEAT
         if suspect is not None:
-            at = before.suspect_at if before.suspect is suspect else frame - 1
-            return replace(before, suspect=suspect, suspect_at=at, token=token)
+            return self._suspected(before, suspect, token)
         reached, since = before.reached, before.since
-        if script.ends[token] > reached:
-            reached, since = script.ends[token], frame
+        # one frame alone may be a slip; slips must not add up
+        sure = min(end, script.ends[before.token])
+        if sure > reached:
+            reached, since = sure, frame
         return replace(before, reached=reached, since=since, suspect=None, token=token)
+
+    def _suspected(self, before: _Place, suspect: Kind, token: int) -> _Place:
+        at = self._script.starts[token]
+        if before.suspect is not suspect:
+            return replace(
+                before, suspect=suspect, suspect_at=self.frames, votes=1, jumped_to=at, token=token
+            )
+        comes_back = at < before.jumped_to - SLIP_LETTERS  # attention looked ahead, and returns
+        return replace(
+            before,
+            votes=1 if comes_back else before.votes + 1,
+            jumped_to=min(at, before.jumped_to),
+            token=token,
+        )
 
     def _judge(self, place: _Place) -> Fault | None:
         frames = self.frames
         if place.suspect is not None:
             needed = self._confirm if place.suspect is Kind.SKIP else self._confirm_back
-            if frames - place.suspect_at >= needed:
+            if place.votes >= needed:
                 return Fault(place.suspect, place.suspect_at)
         patience = self._end if self.is_read else self._stall
         if frames - place.since >= patience and place.reached > place.forgiven:
