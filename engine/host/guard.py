@@ -128,8 +128,9 @@ class Guard:
                 return attempt
             if self._finish is not None:
                 return None
-        self._made(max(0, len(self._frames) - self._most))
-        self._most = max(self._most, len(self._frames))
+        if (fresh := len(self._frames) - self._most) > 0:
+            self._most += fresh
+            self._made(fresh)
         if step.finish == "stop" and (fault := self._reading.end()) is not None:
             return self._treat(fault, asked)
         return None

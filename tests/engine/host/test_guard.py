@@ -58,6 +58,7 @@ class Model:
         self.stopped += 1
 
     def count(self, frames: int) -> None:
+        assert frames > 0
         self.made += frames
 
 
