@@ -3,8 +3,9 @@
 Frames come from the language model and wait a little (`holding`); their text tokens are watched
 (`watch`). At a fault the request is ended, the faulty frames are thrown away and another request
 goes on from the last sound frame, which is part of its prompt now: all but the newest of that is
-in the prefix cache. It draws by another seed, derived from the first, and closer to the best; from
-the second time on it does not know the turns before, whose rhythm may have led it astray.
+in the prefix cache. It draws by another seed, derived from the first, and closer to the best. Where
+that goes wrong too, what is left of the text becomes a turn of its own, after what was said of it
+and without the turns before: a short text after a short history is what a voice reads best.
 
 At most `MOST_RETRIES` a segment. What cannot be mended, or has left already, is told: skipped
 words are counted, a stall is cut, and the segment then ends with "length", as one that ran away.
@@ -18,29 +19,28 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from engine.api import EngineOverloadedError
-from engine.errors import PromptError
+from engine.api import EngineOverloadedError, InvalidRequestError
+from engine.errors import PromptError, TextError
 from engine.host.holding import Holding
 from engine.host.watch import Fault, Kind, Reading
 from engine.models.request_table import RowSettings
 from engine.plugin.language import CodeStep
 
-MOST_RETRIES = 3
+MOST_RETRIES = 4
 _COOLER = 0.7  # the temperatures' factor at each retry
 _SEED_STRIDE = 0x5851F42D4C957F2D  # odd: no two retries share a seed
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request to the language model. `kept`: the frames that it goes on from."""
+    """A request to the language model. `kept`: the frames that it goes on from.
+
+    `rest`: the character at which the text is cut in two: all before it is what `kept` says.
+    """
 
     number: int = 0
     kept: tuple[bytes, ...] = ()
-
-    @property
-    def without_history(self) -> bool:
-        """The turns before are left out."""
-        return self.number > 1
+    rest: int = 0
 
     def settings(self, first: RowSettings) -> RowSettings:
         """How it draws."""
@@ -112,7 +112,7 @@ class Guard:
         try:
             async for step in steps:
                 yield step
-        except (PromptError, EngineOverloadedError):
+        except (PromptError, TextError, InvalidRequestError, EngineOverloadedError):
             if not asked.number:
                 raise
             self._give_up()
@@ -143,15 +143,23 @@ class Guard:
             return None
         heard = fault.kind is Kind.SKIP and self._left > fault.sound
         if self.retries < MOST_RETRIES and not heard:
-            self.retries += 1
-            self._cut(fault.sound)
-            return Attempt(asked.number + 1, tuple(codes for codes, _ in self._frames))
+            if (attempt := self._next(fault, asked)) is not None:
+                return attempt
         if fault.kind is Kind.STALL:
             self._cut(fault.sound)
             self._give_up()
         else:
             self._reading.accept(fault)
         return None
+
+    def _next(self, fault: Fault, asked: Attempt) -> Attempt | None:
+        turn = self._reading.rest(fault.sound, self._left) if asked.number else (fault.sound, 0)
+        if turn is None:
+            return None
+        stay, rest = turn
+        self.retries += 1
+        self._cut(stay)
+        return Attempt(asked.number + 1, tuple(codes for codes, _ in self._frames), rest)
 
     def _cut(self, sound: int) -> None:
         """Throw away what is not sound and has not left."""

@@ -17,7 +17,6 @@ were not; then what was jumped over counts as skipped.
 from __future__ import annotations
 
 import enum
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,12 +58,13 @@ class Script:
     """A text as it is to be read.
 
     Per token, in order: `starts` and `ends`, letters before it and with it; `words`: the index of
-    its word, -1 for marks and tags.
+    its word, -1 for marks and tags; `chars`: where it begins in the text.
     """
 
     starts: tuple[float, ...]
     ends: tuple[float, ...]
     words: tuple[int, ...]
+    chars: tuple[int, ...]
 
     @classmethod
     def of(cls, text: str, spans: Sequence[Span]) -> Script:
@@ -81,12 +81,26 @@ class Script:
             ends.append(at)
             owners = [word for word in owner[span[0] : span[1]] if word >= 0]
             words.append(owners[0] if count and owners else -1)
-        return cls(tuple(starts), tuple(ends), tuple(words))
+        chars = tuple(start for start, _ in spans)
+        return cls(tuple(starts), tuple(ends), tuple(words), chars)
 
     @property
     def letters(self) -> float:
         """All there is to say."""
         return self.ends[-1] if self.ends else 0.0
+
+    def next_word(self, place: float, within: bool) -> int | None:
+        """The first token of the word that has letters behind `place`; None: there is none.
+
+        `within`: also of a word that has letters before it.
+        """
+        seen = -1
+        for token, word in enumerate(self.words):
+            if word > seen:
+                seen, first = word, token
+            if word >= 0 and self.ends[token] > place and (within or self.starts[first] >= place):
+                return first
+        return None
 
     def words_between(self, start: float, end: float) -> set[int]:
         """The words of which every letter is in between."""
@@ -161,6 +175,23 @@ class Reading:
     def end(self) -> Fault | None:
         """The model ended by itself."""
         return None if self.is_read else Fault(Kind.EARLY_END, self.frames)
+
+    def rest(self, sound: int, left: int) -> tuple[int, int] | None:
+        """Where a new turn could go on: frames that stay, and the character that it begins with.
+
+        Of `sound` frames, the word in the making is begun again, if it has not `left`; else the
+        next one is where it goes on.
+        """
+        places, script = self._places, self._script
+        reached = places[min(sound, self.frames)].reached
+        token = script.next_word(reached, within=True)
+        if token is None:
+            return None
+        start = script.starts[token]
+        stay = max(n for n in range(sound + 1) if places[n].reached <= start)
+        if stay < left:
+            token, stay = script.next_word(reached, within=False), max(sound, left)
+        return None if token is None else (stay, script.chars[token])
 
     def rewind(self, frames: int) -> None:
         """Take back all but the first `frames`."""

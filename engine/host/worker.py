@@ -30,7 +30,7 @@ from engine.host.holding import Holding
 from engine.host.pace import Pace
 from engine.host.ranks import Ranks
 from engine.host.sampling_defaults import frame_cap, row_settings
-from engine.host.segment import Segment
+from engine.host.segment import Asked, Segment
 from engine.host.voice_encoder import VoiceEncoder
 from engine.host.voices import VoiceStore
 from engine.host.watch import Reading, Script
@@ -172,7 +172,7 @@ class SpeechWorker:
         stream.segment = segment = Segment(
             self._language,
             request.request_id,
-            partial(self._prompt_of, request, references, prompt),
+            partial(self._asked, request, references, prompt),
             settings,
             frame_cap(request.sampling, request.text, self._max_frames()),
             voice_salt(references),
@@ -270,19 +270,23 @@ class SpeechWorker:
         except (PromptError, TextError) as error:
             raise api.InvalidRequestError(str(error)) from error
 
-    def _prompt_of(
+    def _asked(
         self,
         request: api.SpeechRequest,
         references: Sequence[Reference],
         prompt: Prompt,
         attempt: Attempt,
-    ) -> Prompt:
-        if attempt.without_history and request.history:
-            prompt = self._prompt(replace(request, history=()), references)
+    ) -> Asked:
+        """What an attempt at a request with this `prompt` asks of SGLang."""
         if not attempt.kept:
-            return prompt
+            return Asked(prompt)
+        raw, start = b"".join(attempt.kept), attempt.rest
+        said = request.text[:start]
+        if said.strip():
+            turn = replace(request, text=request.text[start:], history=(api.Turn(said, raw),))
+            return Asked.rest(self._prompt(turn, references), start, prompt.token_spans)
         width = self._checkpoint.config.num_codebooks
-        return self._prompts.continued(prompt, codes_from_bytes(b"".join(attempt.kept), width))
+        return Asked(self._prompts.continued(prompt, codes_from_bytes(raw, width)))
 
     def _count(self, last: CodeStep, frames: int, skipped_words: int, retries: int) -> None:
         self._frames_total += frames

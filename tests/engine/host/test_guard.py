@@ -180,4 +180,3 @@ def test_each_retry_draws_otherwise_and_cooler() -> None:
     assert all(-(2**63) <= settings.seed < 2**63 for settings in tries)
     temperatures = [settings.temperature for settings in tries]
     assert temperatures == sorted(temperatures, reverse=True) and temperatures[-1] > 0
-    assert [Attempt(number).without_history for number in range(3)] == [False, False, True]

@@ -141,3 +141,19 @@ def test_tokens_of_a_whole_word_share_its_letters() -> None:
 def test_frames_of_which_nothing_is_told_are_no_stall() -> None:
     reading = read([0, 1, 2])
     assert all(reading.push(-1) is None for _ in range(100))
+
+
+@given(at=st.integers(5, 70), left=st.integers(0, 70))
+def test_the_rest_of_a_text_begins_with_a_word_and_behind_what_has_left(at: int, left: int) -> None:
+    left = min(at, left)
+    stay, start = read(list(range(at))).rest(at, left) or (at, 0)
+    assert left <= stay <= at
+    assert TEXT[start - 1] == " " and TEXT[start].isalnum()
+    # all before is said, but for a word of which a part has left
+    assert TEXT[stay:start].strip(" ,.").count(" ") == 0
+    assert stay <= start + 2
+
+
+def test_when_the_last_word_has_begun_to_leave_no_turn_is_left() -> None:
+    at = len(TEXT) - 3
+    assert read(list(range(at))).rest(at, at) is None

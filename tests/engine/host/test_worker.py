@@ -326,6 +326,39 @@ async def test_a_skip_is_drawn_again_and_no_slot_is_left_behind(make: Made) -> N
     assert (stats.retries_total, stats.skipped_words_total) == (1, 0)
 
 
+async def test_a_skip_that_stays_makes_a_turn_of_the_rest(make: Made) -> None:
+    worker = make(DEFAULT_CHECKPOINT)
+    await worker.start()
+    language = language_of(worker)
+    whole: list[int] = []
+
+    async def reads_short(language: Language, prompt: Prompt, found: int) -> Any:
+        tokens = list(range(len(prompt.token_spans)))
+        whole[:] = whole or tokens
+        if tokens == whole:
+            tokens = [*tokens[:SKIPS_FROM], *tokens[SKIPS_FROM + 20 :]][prompt.answered :]
+        for token in tokens:
+            if language.aborted[-1:] == [language.asked[-1][0]]:
+                yield CodeStep([], (), len(prompt.input_ids), found, "abort", 0)
+                return
+            yield language.step(prompt, found, None, (token,))
+        yield CodeStep([], (), len(prompt.input_ids), found, "stop", 0)
+
+    language.script, before = reads_short, len(language.asked)
+    request = api.SpeechRequest("r", LONG_TEXT, lead_ms=1e6)
+    told, *frames, done = [event async for event in worker.speak(request)]
+    assert isinstance(told, api.TextTokens) and isinstance(done, api.Finished)
+    assert (done.skipped_words, done.retries) == (0, 2)
+    spoken = [token for f in frames for token in f.text_tokens]
+    assert spoken == sorted(spoken) and len({*whole} - {*spoken}) <= 2  # marks between the two
+    assert spoken[-10:] == whole[-10:]
+    assert [name for name, _, _ in language.asked[before:]] == ["r", "r~1", "r~2"]
+    first, _, last = language.prompts[before:]
+    assert not first.code_spans and len(last.code_spans) == 1  # what was said is a turn
+    assert len(last.token_spans) < len(first.token_spans)
+    assert await free(worker) == (STREAMS, STREAMS)
+
+
 async def test_a_skip_in_a_voice_without_heads_passes(make: Made) -> None:
     worker = make(TINY)
     await worker.start()
