@@ -106,7 +106,8 @@ class SpeechRequest:
     """One segment to speak. Greater `priority` is more urgent.
 
     `dialogue` names the conversation: where there are many workers, it stays on the one that has
-    its prefix cached; a single worker does not need it.
+    its prefix cached; a single worker does not need it. `lead_ms`: sound that the listener has
+    and has not heard yet; for so long the first frame may wait while it is checked.
     """
 
     request_id: str
@@ -116,6 +117,7 @@ class SpeechRequest:
     history: tuple[Turn, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
     priority: int = 0
+    lead_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,18 @@ class FinishReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of one request, with its bill."""
+    """The end of one request, with its bill.
+
+    `skipped_words`: words of the text that were not said, `retries`: how often a faulty reading was
+    drawn again before it was heard; both 0 where the checkpoint names no alignment heads.
+    """
 
     reason: FinishReason
     frames: int
     prompt_tokens: int
     cached_tokens: int
+    skipped_words: int = 0
+    retries: int = 0
 
 
 SpeechEvent = TextTokens | Frames | Finished
@@ -180,6 +188,7 @@ class EngineStats:
     `kv_tokens_used`: KV cache held by running requests, as of the last moment that SGLang published
     (a few steps ago, or when it fell idle); prefixes kept for reuse are not in use.
     `retractions_total`: how often a running request was retracted for want of KV cache.
+    `retries_total`, `skipped_words_total`: what the guard saw and mended; see `Finished`.
     """
 
     running: int
@@ -192,6 +201,8 @@ class EngineStats:
     kv_tokens_used: int = 0
     free_codec_slots: int = 0
     retractions_total: int = 0
+    retries_total: int = 0
+    skipped_words_total: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,8 @@ class Done(_Event, frozen=True, tag="done"):
     first_audio_ms: float | None = None
     first_audio_frames: int | None = None
     truncated: bool = False
+    skipped_words: int = 0
+    retries: int = 0
 
 
 class Interrupted(_Event, frozen=True, tag="interrupted"):

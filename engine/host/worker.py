@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,11 +25,15 @@ from engine.errors import PromptError, TextError, UnspeakableError
 from engine.host.admission import Admission
 from engine.host.cache_salt import voice_salt
 from engine.host.codec_loop import CodecLoop
+from engine.host.guard import Attempt, Guard
+from engine.host.holding import Holding
 from engine.host.pace import Pace
 from engine.host.ranks import Ranks
 from engine.host.sampling_defaults import frame_cap, row_settings
+from engine.host.segment import Asked, Segment
 from engine.host.voice_encoder import VoiceEncoder
 from engine.host.voices import VoiceStore
+from engine.host.watch import Reading, Script
 from engine.plugin.language import CodeStep, LanguageEngine
 from engine.plugin.startup import uses_cuda
 from engine.text.prompt import Prompt, PromptBuilder, Reference, Turn, codes_from_bytes
@@ -47,6 +53,7 @@ class _Stream:
 
     frames: int = 0
     aborted: bool = False
+    segment: Segment | None = None  # once SGLang is asked
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -81,6 +88,7 @@ class SpeechWorker:
         self._admission = Admission(config.max_streams, config.max_waiting, pace)
         self._ranks = Ranks()
         self._frames_total = self._prompt_tokens = self._cached_tokens = self._retractions = 0
+        self._skipped_words = self._retries = 0
 
     @property
     def info(self) -> api.EngineInfo:
@@ -161,18 +169,23 @@ class SpeechWorker:
             yield api.Finished(api.FinishReason.STOP, 0, 0, 0)
             return
         rank = self._ranks.ask(request.voice) if references else self._ranks.ordinary
-        steps = self._language.generate(
+        stream.segment = segment = Segment(
+            self._language,
             request.request_id,
-            prompt,
+            partial(self._asked, request, references, prompt),
             settings,
             frame_cap(request.sampling, request.text, self._max_frames()),
             voice_salt(references),
             rank,
+            stream.aborted,
         )
-        if self._checkpoint.config.voice_gateway.alignment_heads:
+        guard = self._guard(request, prompt, segment)
+        if guard is not None:
             yield api.TextTokens(prompt.token_spans)
+        steps = segment.ask(Attempt()) if guard is None else guard.steps()
         prefilled = False
-        async with aclosing(self._steps(request.request_id, stream, steps)) as decoded:
+        steps_of = self._steps(request.request_id, stream, segment, steps, guard is not None)
+        async with aclosing(steps_of) as decoded:
             async for step, frames in decoded:
                 if references and not prefilled and step.prompt_tokens:
                     prefilled = True
@@ -180,12 +193,43 @@ class SpeechWorker:
                     self._ranks.prefilled(request.voice, rank, found)
                 if frames is not None:
                     yield frames
-        self._count(step, stream.frames)
-        finish = _FINISH[step.finish or "abort"]
-        yield api.Finished(finish, stream.frames, step.prompt_tokens, step.cached_tokens)
+        skipped, retries = (guard.skipped_words, guard.retries) if guard is not None else (0, 0)
+        self._count(step, stream.frames, skipped, retries)
+        yield api.Finished(
+            _FINISH[step.finish or "abort"],
+            stream.frames,
+            step.prompt_tokens,
+            step.cached_tokens,
+            skipped,
+            retries,
+        )
+
+    def _guard(self, request: api.SpeechRequest, prompt: Prompt, segment: Segment) -> Guard | None:
+        """Who watches over the segment, where the checkpoint shows which token it speaks."""
+        if not self._checkpoint.config.voice_gateway.alignment_heads:
+            return None
+        frame_ms = self.info.frame_ms
+        return Guard(
+            segment.ask,
+            segment.stop,
+            partial(self._admission.progress, request.request_id),
+            Reading(Script.of(request.text, prompt.token_spans), frame_ms),
+            Holding(
+                frame_ms,
+                request.lead_ms,
+                time.monotonic(),
+                seeded=request.sampling.seed is not None,
+                continues=bool(request.history),
+            ),
+        )
 
     async def _steps(
-        self, request_id: str, stream: _Stream, steps: AsyncGenerator[CodeStep]
+        self,
+        request_id: str,
+        stream: _Stream,
+        segment: Segment,
+        steps: AsyncGenerator[CodeStep],
+        guarded: bool,
     ) -> AsyncGenerator[tuple[CodeStep, api.Frames | None], None]:
         """Each step of SGLang's with its frames, decoded."""
         width = self._checkpoint.config.num_codebooks
@@ -194,16 +238,14 @@ class SpeechWorker:
         try:
             async for step in steps:
                 finish = step.finish
-                if stream.aborted and finish is None:
-                    # the abort may have reached SGLang's scheduler before the request did
-                    self._language.abort(request_id)
                 if not step.codes:
                     yield step, None
                     continue
                 raw = b"".join(step.codes)
                 first, stream.frames = stream.frames, stream.frames + len(step.codes)
                 pcm = await self._codec.decode(slot, codes_from_bytes(raw, width))
-                self._admission.progress(request_id, len(step.codes))
+                if not guarded:
+                    self._admission.progress(request_id, len(step.codes))
                 sound = pcm.astype("<f4", copy=False).tobytes()
                 yield step, api.Frames(first, sound, raw, step.text_tokens)
         except PromptError as error:  # SGLang's own refusal: more than its KV cache can hold
@@ -211,7 +253,7 @@ class SpeechWorker:
         finally:
             try:
                 if finish is None:  # the caller left, or something failed: nobody reads the rest
-                    self._language.abort(request_id)
+                    segment.stop()
                     await steps.aclose()
             finally:
                 self._codec.release(slot)
@@ -228,8 +270,28 @@ class SpeechWorker:
         except (PromptError, TextError) as error:
             raise api.InvalidRequestError(str(error)) from error
 
-    def _count(self, last: CodeStep, frames: int) -> None:
+    def _asked(
+        self,
+        request: api.SpeechRequest,
+        references: Sequence[Reference],
+        prompt: Prompt,
+        attempt: Attempt,
+    ) -> Asked:
+        """What an attempt at a request with this `prompt` asks of SGLang."""
+        if not attempt.kept:
+            return Asked(prompt)
+        raw, start = b"".join(attempt.kept), attempt.rest
+        said = request.text[:start]
+        if said.strip():
+            turn = replace(request, text=request.text[start:], history=(api.Turn(said, raw),))
+            return Asked.rest(self._prompt(turn, references), start, prompt.token_spans)
+        width = self._checkpoint.config.num_codebooks
+        return Asked(self._prompts.continued(prompt, codes_from_bytes(raw, width)))
+
+    def _count(self, last: CodeStep, frames: int, skipped_words: int, retries: int) -> None:
         self._frames_total += frames
+        self._skipped_words += skipped_words
+        self._retries += retries
         self._prompt_tokens += last.prompt_tokens
         self._cached_tokens += last.cached_tokens
         self._retractions += last.retractions
@@ -241,7 +303,8 @@ class SpeechWorker:
             return api.AbortResult(confirmed=True, frames_after=0)
         before, stream.aborted = stream.frames, True
         self._admission.cancel(request_id)
-        self._language.abort(request_id)
+        if stream.segment is not None:
+            stream.segment.abort()
         try:
             await asyncio.wait_for(stream.ended.wait(), _ABORT_TIMEOUT_S)
         except TimeoutError:
@@ -287,6 +350,8 @@ class SpeechWorker:
             kv_tokens_used=kv_tokens_used,
             free_codec_slots=self._config.max_streams - self._codec.open_slots,
             retractions_total=self._retractions,
+            retries_total=self._retries,
+            skipped_words_total=self._skipped_words,
         )
 
     def _max_frames(self) -> int:

@@ -67,7 +67,7 @@ class LanguageEngine:
             "max_new_tokens": max_frames + 1,
             "stop_token_ids": [self._end_id],
             "custom_params": to_custom_params(
-                settings, prompt.code_spans, prompt.codes, prompt.text_span
+                settings, prompt.code_spans, prompt.codes, prompt.text_span, prompt.answered
             ),
         }
         stream: Any = await self._engine.async_generate(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.models.request_table import RequestTable, RowSettings
 
-_SPANS, _CODES, _TEXT = "spans", "codes", "text"
+_SPANS, _CODES, _TEXT, _ANSWERED = "spans", "codes", "text", "answered"
 
 
 def to_custom_params(
@@ -27,20 +27,30 @@ def to_custom_params(
     spans: Sequence[tuple[int, int]],
     codes: NDArray[np.uint16],
     text: tuple[int, int],
+    answered: int = 0,
 ) -> dict[str, Any]:
     """Pack for SGLang's `custom_params`: flat JSON values only.
 
     `spans`: [start, end) of each run of codes in the prompt; `codes` [total, N]; `text`: [start,
-    end) of the text to be spoken.
+    end) of the text to be spoken; `answered`: so many of the last codes begin the answer.
     """
     flat = [number for span in spans for number in span]
     packed = base64.b64encode(np.ascontiguousarray(codes, "<u2").tobytes()).decode("ascii")
-    return asdict(settings) | {_SPANS: flat, _CODES: packed, _TEXT: list(text)}
+    places = {_SPANS: flat, _CODES: packed, _TEXT: list(text), _ANSWERED: answered}
+    return asdict(settings) | places
 
 
 def settings_of(params: Mapping[str, Any]) -> RowSettings:
     """The inverse of `to_custom_params`, settings part."""
     return RowSettings(**{field.name: params[field.name] for field in fields(RowSettings)})
+
+
+def answered_codes(params: Mapping[str, Any], num_codebooks: int) -> list[int]:
+    """The semantic codes of those frames of the prompt that begin the answer."""
+    if not params[_ANSWERED]:
+        return []
+    codes = np.frombuffer(base64.b64decode(params[_CODES]), "<u2").reshape(-1, num_codebooks)
+    return [int(code) for code in codes[-params[_ANSWERED] :, 0]]
 
 
 def window_codes(
@@ -77,6 +87,7 @@ def stage_extend(table: RequestTable, batch: Any, codes_key: str) -> None:
         generated = (req.customized_info or {}).get(codes_key, [])
         # a frame's first number is its semantic code
         spoken = [int.from_bytes(frame[:2], "little") for frame in generated]
+        spoken = answered_codes(params, table.num_codebooks) + spoken
         table.begin(req.kv.req_pool_idx, settings_of(params), spoken, tuple(params[_TEXT]))
         prompt = len(req.origin_input_ids)
         parts.append(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +61,8 @@ class Prompt:
     `input_ids`: length L. `code_spans`: [start, end) of each run of frames in `input_ids`.
     `codes`: uint16 [total, num_codebooks], the frames of all spans in order.
     `text_span`: [start, end) of the text to be spoken now. `token_spans`: for each of its ids, the
-    characters [start, end) of the text that it stands for.
+    characters [start, end) of the text that it stands for. `answered`: so many of the last frames
+    are the beginning of the answer itself.
     """
 
     input_ids: list[int]
@@ -69,6 +70,7 @@ class Prompt:
     codes: Codes
     text_span: Span
     token_spans: tuple[Span, ...] = ()
+    answered: int = 0
 
     def code_positions(self) -> NDArray[np.int64]:
         """Index into `input_ids` of each row of `codes`; int64 [total]."""
@@ -168,6 +170,18 @@ class PromptBuilder:
         text_span = self._add_user(assembly, text)
         assembly.scaffold(ASSISTANT)
         return self._finish(assembly, text_span)
+
+    def continued(self, prompt: Prompt, codes: Codes) -> Prompt:
+        """A prompt whose answer has begun with these frames, uint16 [frames, num_codebooks]."""
+        start = len(prompt.input_ids)
+        ids = (codes[:, 0].astype(np.int64) + self._tokenizer.special.semantic_start).tolist()
+        return replace(
+            prompt,
+            input_ids=prompt.input_ids + ids,
+            code_spans=(*prompt.code_spans, (start, start + len(ids))),
+            codes=np.concatenate([prompt.codes, codes]),
+            answered=prompt.answered + len(ids),
+        )
 
     def _add_system(self, assembly: _Assembly, references: Sequence[Reference]) -> None:
         if not references:

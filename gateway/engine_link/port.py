@@ -85,7 +85,13 @@ def report_of(request_id: str, item: api.SpeechEvent) -> EngineReport:
             return TextTokens(request_id, item.spans)
         case api.Finished():
             return Finished(
-                request_id, item.reason.value, item.frames, item.prompt_tokens, item.cached_tokens
+                request_id,
+                item.reason.value,
+                item.frames,
+                item.prompt_tokens,
+                item.cached_tokens,
+                item.skipped_words,
+                item.retries,
             )
 
 
@@ -119,6 +125,7 @@ class EnginePort:
             history=tuple(api.Turn(turn.text, turn.codes) for turn in effect.history),
             sampling=_sampling(effect.sampling),
             priority=effect.priority,
+            lead_ms=effect.lead_ms,
         )
         task = asyncio.create_task(self._speak(request))
         self._speaking[effect.request_id] = task

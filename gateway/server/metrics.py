@@ -42,6 +42,8 @@ class Metrics:
         self.frames_wasted_total = counter("frames_wasted", "Engine frames made and not heard")
         self.prompt_tokens_total = counter("prompt_tokens", "Prompt tokens of completed contexts")
         self.cached_tokens_total = counter("cached_tokens", "... found in the prefix cache")
+        self.skipped_words_total = counter("skipped_words", "Words of the text left unsaid")
+        self.retries_total = counter("retries", "Faulty readings drawn again before being heard")
         self.first_audio_seconds = Histogram(
             prefix + "first_audio_seconds",
             "From a context's first speakable text to its first packet",
@@ -70,11 +72,13 @@ class Metrics:
                 self.contexts_total.labels("failed").inc()
 
     def _done(self, event: Done) -> None:
-        self.contexts_total.labels("truncated" if event.truncated else "done").inc()
+        self.contexts_total.labels(_outcome(event)).inc()
         self.audio_seconds_total.inc(event.audio_ms / 1000)
         self.frames_total.inc(event.frames)
         self.prompt_tokens_total.inc(event.prompt_tokens)
         self.cached_tokens_total.inc(event.cached_tokens)
+        self.skipped_words_total.inc(event.skipped_words)
+        self.retries_total.inc(event.retries)
         if event.first_audio_ms is not None:
             self.first_audio_seconds.observe(event.first_audio_ms / 1000)
 
@@ -89,3 +93,9 @@ class Metrics:
             self._engine_slots.set(engine.free_slots)
             self._engine_frames.set(engine.frames_total)
         return generate_latest(self.registry)
+
+
+def _outcome(event: Done) -> str:
+    if event.truncated:
+        return "truncated"
+    return "incomplete" if event.skipped_words else "done"

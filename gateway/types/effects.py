@@ -18,7 +18,7 @@ class HistoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Ask the engine for a segment."""
+    """Ask the engine for a segment. `lead_ms`: the listener has so much to hear yet."""
 
     request_id: str
     text: str
@@ -27,6 +27,7 @@ class Submit:
     history: tuple[HistoryTurn, ...]
     sampling: SamplingSettings
     priority: int
+    lead_ms: float = 0.0
 
     def __str__(self) -> str:
         return f"submit {self.request_id}: {self.text!r} after {len(self.history)} turns"

@@ -107,7 +107,10 @@ class Flushed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The context is over, and all of it was sent. `truncated`: a runaway was cut."""
+    """The context is over, and all of it was sent. `truncated`: a runaway was cut.
+
+    `skipped_words`: words that were not said; `retries`: faults mended before they were heard.
+    """
 
     context: str
     audio_ms: float
@@ -119,6 +122,8 @@ class Done:
     first_audio_frames: int | None = None  # how many the engine had made when that packet left
     underrun_ms: float = 0.0  # how long the listener had nothing to play although text was there
     truncated: bool = False
+    skipped_words: int = 0
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

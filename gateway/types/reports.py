@@ -36,13 +36,18 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The request is complete. `reason`: "stop", "length" or "aborted"."""
+    """The request is complete. `reason`: "stop", "length" or "aborted".
+
+    `skipped_words`, `retries`: mirror `engine.api.Finished`.
+    """
 
     request_id: str
     reason: str
     frames: int
     prompt_tokens: int
     cached_tokens: int
+    skipped_words: int = 0
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,8 @@ class Lines:
         self.prompt_tokens = 0
         self.cached_tokens = 0
         self.truncated = False
+        self.skipped_words = 0
+        self.retries = 0
         self.finished = False
         self._facts = facts
         self._chains = chains
@@ -149,12 +151,15 @@ class Lines:
         self.prompt_tokens += event.prompt_tokens
         self.cached_tokens += event.cached_tokens
         self.truncated |= truncated
+        self.skipped_words += event.skipped_words
+        self.retries += event.retries
         if not line.frames:
             self.all.pop()  # nothing to announce, and the chain never heard of it
         else:
             chain.end_segment()
             spoken = line.segment.spoken
-            if line.codes and not truncated:  # a runaway is no model for what follows
+            # neither a runaway nor a gap is a model for what follows
+            if line.codes and not truncated and not event.skipped_words:
                 self.history.add(HistoryTurn(spoken, bytes(line.codes)), line.frames)
                 self.history.store(self._prosody, line.voice)
             line.codes = bytearray()

@@ -209,6 +209,7 @@ class Utterance:
             return None
         request_id = self._shared.next_request_id()
         line = self.lines.begin(segment, request_id, settings.voice, settings.carry_prosody)
+        lead_ms = self.lead_ms(now_ms)
         self._shared.emit(
             Submit(
                 request_id=request_id,
@@ -217,7 +218,8 @@ class Utterance:
                 dialogue=self._shared.session_id,
                 history=self.lines.history.turns,
                 sampling=settings.sampling,
-                priority=priority(self.lead_ms(now_ms)),
+                priority=priority(lead_ms),
+                lead_ms=lead_ms,
             )
         )
         return request_id
@@ -331,6 +333,8 @@ class Utterance:
                 first_audio_frames=self.egress.first_sent_frames,
                 underrun_ms=self.egress.underrun_ms,
                 truncated=self.lines.truncated,
+                skipped_words=self.lines.skipped_words,
+                retries=self.lines.retries,
             )
         )
 

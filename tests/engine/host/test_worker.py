@@ -35,6 +35,7 @@ class Language:
         self.script: Script = speaks
         self.cached: set[str] = set()
         self.asked: list[tuple[str, str, int]] = []  # request, salt, rank
+        self.prompts: list[Prompt] = []
         self.aborted: list[str] = []
         self.closed = False
 
@@ -42,6 +43,7 @@ class Language:
         self, request_id: str, prompt: Prompt, settings: Any, frames: int, salt: str, rank: int
     ) -> AsyncGenerator[CodeStep]:
         self.asked.append((request_id, salt, rank))
+        self.prompts.append(prompt)
         found = len(prompt.input_ids) - 1 if salt in self.cached else 0
         async with aclosing(self.script(self, prompt, found)) as steps:
             async for step in steps:
@@ -58,9 +60,11 @@ class Language:
     def close(self) -> None:
         self.closed = True
 
-    def step(self, prompt: Prompt, found: int, finish: str | None) -> CodeStep:
+    def step(
+        self, prompt: Prompt, found: int, finish: str | None, tokens: tuple[int, ...] = ()
+    ) -> CodeStep:
         codes = [bytes(2 * self.width)]
-        return CodeStep(codes, (), len(prompt.input_ids), found, finish, 0)
+        return CodeStep(codes, tokens, len(prompt.input_ids), found, finish, 0)
 
 
 async def speaks(language: Language, prompt: Prompt, found: int) -> AsyncGenerator[CodeStep]:
@@ -282,3 +286,107 @@ async def test_a_reference_without_words_is_an_error_not_silence(make: Made) -> 
     await worker.add_voice(api.VoiceSample("ann", recording(0), "[laugh]"))
     with pytest.raises(api.InvalidRequestError, match="expected English words"):
         await speak(worker, "r", "ann")
+
+
+SKIPS_FROM = 12  # tokens
+LONG_TEXT = "The gateway accepts a stream of text and answers with speech."
+
+
+async def skips_once(language: Language, prompt: Prompt, found: int) -> AsyncGenerator[CodeStep]:
+    """Leaves out the middle of the text, unless it is asked to go on."""
+    tokens = range(len(prompt.token_spans))
+    said = [*tokens[:SKIPS_FROM], *tokens[SKIPS_FROM + 20 :]]
+    for token in tokens[prompt.answered :] if prompt.answered else said:
+        if language.aborted[-1:] == [language.asked[-1][0]]:
+            yield CodeStep([], (), len(prompt.input_ids), found, "abort", 0)
+            return
+        yield language.step(prompt, found, None, (token,))
+    yield CodeStep([], (), len(prompt.input_ids), found, "stop", 0)
+
+
+async def test_a_skip_is_drawn_again_and_no_slot_is_left_behind(make: Made) -> None:
+    worker = make(DEFAULT_CHECKPOINT)
+    await worker.start()
+    language = language_of(worker)
+    language.script, before = skips_once, len(language.asked)
+    history = (api.Turn("Yes.", bytes(2 * language.width * 4)),)
+    request = api.SpeechRequest("r", LONG_TEXT, history=history, lead_ms=1e6)
+    told, *frames, done = [event async for event in worker.speak(request)]
+    assert isinstance(told, api.TextTokens)
+    assert [token for f in frames for token in f.text_tokens] == [*range(len(told.spans))]
+    assert isinstance(done, api.Finished)
+    assert done.reason is api.FinishReason.STOP and done.frames == len(told.spans)
+    assert done.prompt_tokens == len(language.prompts[before].input_ids)
+    assert (done.skipped_words, done.retries) == (0, 1)
+    assert [name for name, _, _ in language.asked[before:]] == ["r", "r~1"]
+    assert language.aborted == ["r"]
+    assert language.prompts[-1].answered == SKIPS_FROM
+    assert await free(worker) == (STREAMS, STREAMS)
+    stats = await worker.stats()
+    assert (stats.retries_total, stats.skipped_words_total) == (1, 0)
+
+
+async def test_a_skip_that_stays_makes_a_turn_of_the_rest(make: Made) -> None:
+    worker = make(DEFAULT_CHECKPOINT)
+    await worker.start()
+    language = language_of(worker)
+    whole: list[int] = []
+
+    async def reads_short(language: Language, prompt: Prompt, found: int) -> Any:
+        tokens = list(range(len(prompt.token_spans)))
+        whole[:] = whole or tokens
+        if tokens == whole:
+            tokens = [*tokens[:SKIPS_FROM], *tokens[SKIPS_FROM + 20 :]][prompt.answered :]
+        for token in tokens:
+            if language.aborted[-1:] == [language.asked[-1][0]]:
+                yield CodeStep([], (), len(prompt.input_ids), found, "abort", 0)
+                return
+            yield language.step(prompt, found, None, (token,))
+        yield CodeStep([], (), len(prompt.input_ids), found, "stop", 0)
+
+    language.script, before = reads_short, len(language.asked)
+    request = api.SpeechRequest("r", LONG_TEXT, lead_ms=1e6)
+    told, *frames, done = [event async for event in worker.speak(request)]
+    assert isinstance(told, api.TextTokens) and isinstance(done, api.Finished)
+    assert (done.skipped_words, done.retries) == (0, 2)
+    spoken = [token for f in frames for token in f.text_tokens]
+    assert spoken == sorted(spoken) and len({*whole} - {*spoken}) <= 2  # marks between the two
+    assert spoken[-10:] == whole[-10:]
+    assert [name for name, _, _ in language.asked[before:]] == ["r", "r~1", "r~2"]
+    first, _, last = language.prompts[before:]
+    assert not first.code_spans and len(last.code_spans) == 1  # what was said is a turn
+    assert len(last.token_spans) < len(first.token_spans)
+    assert await free(worker) == (STREAMS, STREAMS)
+
+
+async def test_a_skip_in_a_voice_without_heads_passes(make: Made) -> None:
+    worker = make(TINY)
+    await worker.start()
+    events = await speak(worker, "r", api.DEFAULT_VOICE, LONG_TEXT)
+    assert [type(event) for event in events] == [api.Frames, api.Frames, api.Finished]
+    assert (events[-1].skipped_words, events[-1].retries) == (0, 0)
+
+
+async def test_an_abort_reaches_the_request_that_draws_again(make: Made) -> None:
+    worker = make(DEFAULT_CHECKPOINT)
+    await worker.start()
+    language = language_of(worker)
+
+    async def hangs(language: Language, prompt: Prompt, found: int) -> AsyncGenerator[CodeStep]:
+        if not prompt.answered:
+            async for step in skips_once(language, prompt, found):
+                yield step
+            return
+        aborting = asyncio.create_task(worker.abort("r"))
+        await asyncio.sleep(0)
+        assert language.aborted[-1] == "r~1"
+        yield CodeStep([], (), len(prompt.input_ids), found, "abort", 0)
+        _tasks.append(aborting)
+
+    _tasks: list[asyncio.Task[api.AbortResult]] = []
+    language.script = hangs
+    request = api.SpeechRequest("r", LONG_TEXT, lead_ms=1e6)
+    events = [event async for event in worker.speak(request)]
+    assert events[-1].reason is api.FinishReason.ABORTED  # type: ignore[union-attr]
+    assert (await _tasks[0]).confirmed
+    assert await free(worker) == (STREAMS, STREAMS)

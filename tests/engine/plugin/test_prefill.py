@@ -78,3 +78,14 @@ def test_a_hook_that_fails_leaves_nothing_that_a_step_could_take() -> None:
         stage_extend(table, batch((good, 0, 2), (bad, 0, 2)), "codes")
     with pytest.raises(RuntimeError, match="got none"):
         table.take_prefill(["good", "bad"], 4)
+
+
+def test_frames_that_begin_the_answer_count_as_made() -> None:
+    table = RequestTable(4, BOOKS, "cpu")
+    request = Request("goes on", 1, 7, [(1, 3), (4, 7)])
+    params = to_custom_params(SETTINGS, request.spans, request.codes, (0, 1), answered=3)
+    request.sampling_params.custom_params = params
+    stage_extend(table, batch((request, 2, 5)), "codes")
+    assert int(table.step[1]) == 3
+    assert table.history[1, -3:].tolist() == request.codes[2:, 0].tolist()
+    assert np.array_equal(table.take_prefill(["goes on"], 5).numpy()[2:], request.codes[2:])

@@ -232,3 +232,16 @@ def test_codes_in_bytes_come_in_whole_frames() -> None:
     assert codes_from_bytes(b"", 10).shape == (0, 10)
     with pytest.raises(PromptError, match=r"frames of 20 bytes \(10 codebooks\), got 39 bytes"):
         codes_from_bytes(bytes(39), 10)
+
+
+def test_an_answer_that_has_begun_goes_on_behind_the_prompt() -> None:
+    codes = np.arange(30, dtype=np.uint16).reshape(3, -1)
+    prompt = BUILDER.build("Hello there.", history=[Turn("Hi.", codes[:1])])
+    begun = BUILDER.continued(prompt, codes)
+    again = BUILDER.continued(begun, codes[:2])
+    length = len(prompt.input_ids)
+    assert begun.input_ids == prompt.input_ids + [547 + int(code) for code in codes[:, 0]]
+    assert again.code_spans[-2:] == ((length, length + 3), (length + 3, length + 5))
+    assert (prompt.answered, begun.answered, again.answered) == (0, 3, 5)
+    assert np.array_equal(again.matrix()[1:, length:], np.concatenate([codes, codes[:2]]).T)
+    assert (again.text_span, again.token_spans) == (prompt.text_span, prompt.token_spans)

@@ -40,6 +40,7 @@ def test_events_are_counted() -> None:
     metrics.observe(Audio("a", 1, 0, 0, 0, b"12345"))
     metrics.observe(Done("a", 2000.0, 43, 1, 20, 5, 41.0))
     metrics.observe(Done("b", 0.0, 0, 0, 0, 0, None, truncated=True))
+    metrics.observe(Done("e", 0.0, 0, 0, 0, 0, None, skipped_words=3, retries=2))
     metrics.observe(Interrupted("c", 0, "", "", 0.0, 0.0, True, 7))
     metrics.observe(Failed("d", "engine_failed", "x", ended=True))
     metrics.observe(Failed(None, "invalid_message", "x"))
@@ -49,6 +50,9 @@ def test_events_are_counted() -> None:
         "audio_bytes_total": 5,
         "contexts_total{done}": 1,
         "contexts_total{truncated}": 1,
+        "contexts_total{incomplete}": 1,
+        "skipped_words_total": 3,
+        "retries_total": 2,
         "contexts_total{interrupted}": 1,
         "contexts_total{failed}": 1,
         "errors_total{invalid_message}": 1,

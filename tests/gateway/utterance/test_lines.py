@@ -110,6 +110,16 @@ def test_words_of_a_finished_line_are_certain_and_of_an_unfinished_one_estimated
     assert made.take_timed() is None
 
 
+def test_a_line_with_words_left_unsaid_is_told_and_is_no_model_for_the_next() -> None:
+    made = lines()
+    for start, skipped in ((0, 0), (20, 2)):
+        made.begin(segment("one two three four", start), f"r{start}", "default")
+        made.take(Frames(f"r{start}", 0, FRAME, CODES))
+        made.complete(Finished(f"r{start}", "stop", 1, 1, 1, skipped, retries=3))
+    assert (made.skipped_words, made.retries, made.truncated) == (2, 6, False)
+    assert len(made.history.turns) == 1
+
+
 def test_words_wait_for_the_place_of_their_end() -> None:
     made = lines(hold=100)
     say(made, "one two", 3)
