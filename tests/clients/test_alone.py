@@ -13,6 +13,7 @@ MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for room in ("python", "sound", "cli", "examples")
     for path in (ROOT / "clients" / room).glob("[a-z]*.py")
+    if path.stem not in ("pipecat_agent", "livekit_agent")  # with their frameworks: tests/vendors
 )
 
 

@@ -170,7 +170,7 @@ async def test_messages_it_never_sent_and_messages_it_no_longer_has() -> None:
             assert again["resumed"]
 
 
-@pytest.mark.parametrize("ahead", [1, 10_000, 10**17])
+@pytest.mark.parametrize("ahead", [1, 10**17])
 async def test_a_wrong_number_takes_nothing_from_a_live_session(
     uninterrupted: list[bytes], ahead: int
 ) -> None:
