@@ -31,7 +31,8 @@ class EngineConfig:
     `threads`: CPU threads of a model step. `style`: how tokens are drawn where a request does not
     say ("omni": as SGLang-Omni does). `paced`: start a stream only when no running one pays for it
     with silence. `attention`: SGLang's attention backend, None chooses; `graphs`: CUDA graphs.
-    `foreign_text`: what a checkpoint of one language does with other scripts.
+    `foreign_text`: what a checkpoint of one language does with other scripts. `guarded`: what the
+    alignment heads show to be skipped, repeated or stuck is drawn again.
     """
 
     checkpoint: Path = DEFAULT_CHECKPOINT
@@ -47,6 +48,7 @@ class EngineConfig:
     attention: str | None = None
     graphs: bool = True
     foreign_text: ForeignText = "transliterate"
+    guarded: bool = True
 
     def __post_init__(self) -> None:
         for name, value, choices in (

@@ -76,6 +76,11 @@ class Config(BaseSettings):
         None,
         description="who speaks for a vendor's voice that nobody knows; without one, the first",
     )
+    guard: Literal["on", "off"] = Field(
+        "on",
+        description="where the checkpoint names alignment heads, draw again what it skips, repeats "
+        "or gets stuck at",
+    )
     foreign_text: Literal["transliterate", "refuse"] = Field(
         "transliterate",
         description="what a voice of one language does with other scripts: read their Latin "

@@ -49,11 +49,14 @@ def golden_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def engine(golden_checkpoint: Path) -> AsyncIterator[object]:
-    """A WorkerEngine on the golden checkpoint, 8 streams. Ends its process tree."""
+    """A WorkerEngine on the golden checkpoint, 8 streams. Ends its process tree.
+
+    Random weights follow no text: a guard would draw everything again.
+    """
     from engine.link.client import WorkerEngine
     from engine.worker_config import EngineConfig
 
-    worker = WorkerEngine(EngineConfig(golden_checkpoint, max_streams=8))
+    worker = WorkerEngine(EngineConfig(golden_checkpoint, max_streams=8, guarded=False))
     await worker.start()
     try:
         yield worker

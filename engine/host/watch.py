@@ -224,8 +224,8 @@ class Reading:
         suspect = None
         if jump >= SKIP_LETTERS:
             suspect = Kind.SKIP
-        elif end <= before.reached - BACK_LETTERS * (before.suspect is None):
-            suspect = Kind.REPEAT
+        elif end < before.reached if before.suspect else end <= before.reached - BACK_LETTERS:
+            suspect = Kind.REPEAT  # whoever is back at the end of what was read, repeats nothing
         if suspect is not None:
             return self._suspected(before, suspect, token)
         reached, since = before.reached, before.since

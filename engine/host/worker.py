@@ -180,7 +180,7 @@ class SpeechWorker:
             stream.aborted,
         )
         guard = self._guard(request, prompt, segment)
-        if guard is not None:
+        if self._has_heads:
             yield api.TextTokens(prompt.token_spans)
         steps = segment.ask(Attempt()) if guard is None else guard.steps()
         prefilled = False
@@ -204,9 +204,13 @@ class SpeechWorker:
             retries,
         )
 
+    @property
+    def _has_heads(self) -> bool:
+        return bool(self._checkpoint.config.voice_gateway.alignment_heads)
+
     def _guard(self, request: api.SpeechRequest, prompt: Prompt, segment: Segment) -> Guard | None:
         """Who watches over the segment, where the checkpoint shows which token it speaks."""
-        if not self._checkpoint.config.voice_gateway.alignment_heads:
+        if not (self._has_heads and self._config.guarded):
             return None
         frame_ms = self.info.frame_ms
         return Guard(

@@ -50,6 +50,7 @@ def build_engine(config: Config, progress: Progress = lambda stage: None) -> Spe
         "voices": config.voices,
         "max_streams": config.max_streams,
         "foreign_text": config.foreign_text,
+        "guarded": config.guard == "on",
     }
     given = {name: value for name, value in settings.items() if value is not None}
     return WorkerEngine(EngineConfig(**given), progress)

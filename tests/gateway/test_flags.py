@@ -23,6 +23,7 @@ TYPED: dict[str, tuple[str, Any]] = {
     "engine": ("fake", "fake"),
     "log_level": ("debug", "debug"),
     "foreign_text": ("refuse", "refuse"),
+    "guard": ("off", "off"),
     "allowed_origins": ("https://a.example,https://b.example", None),
     "allowed_hosts": ("a.example, B.example", frozenset({"a.example", "b.example"})),
     "api_keys": ("one,two", None),

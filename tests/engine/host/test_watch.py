@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.host.watch import Fault, Kind, Reading, Script
 
 FRAME_MS = 46.4
+ALONE_FRAMES = 8  # between two slips
 TEXT = "The gateway accepts a stream of text, and answers with packets of speech. Nothing is lost."
 
 
@@ -54,14 +55,15 @@ def faults(tokens: list[int], text: str = TEXT) -> list[tuple[int, Fault]]:
 def test_an_honest_reading_has_no_faults(pauses: int, seed: int) -> None:
     chance = random.Random(seed)
     reading = Reading(Script.of(TEXT, letters_of(TEXT)), FRAME_MS)
-    tokens, at = [], 0
+    tokens, at, slipped_at = [], 0, 0
     while at < len(TEXT) - 1:
         step = 1 if TEXT[at] in ",." else chance.choice((0, 1, 1, 1, 2, 2))
         at = min(at + step, len(TEXT) - 1)
         tokens.append(at)
         if TEXT[at] in ",.":
             tokens += [at] * pauses
-        elif chance.random() < 0.05:  # attention slips alone, for a frame
+        elif chance.random() < 0.05 and len(tokens) > slipped_at + ALONE_FRAMES:
+            slipped_at = len(tokens)  # attention slips alone, for a frame
             tokens += [chance.randrange(len(TEXT)), at]
     assert [reading.push(token) for token in tokens] == [None] * len(tokens)
     assert reading.end() is None
