@@ -24,7 +24,8 @@ class Wire(asyncio.Transport):
         self._paused = self._closing = False
 
     def write(self, data: Any) -> None:
-        assert not self.aborted
+        if self.aborted:  # as asyncio's own: what comes too late is dropped without a word
+            return
         self.unsent += data
         if len(self.unsent) > HIGH_WATER_BYTES and not self._paused:
             self._paused = True
