@@ -22,7 +22,7 @@ PACKET_S = 0.02
 SETTLE_S = 5.0  # sessions that have just begun have three segments made at once, 16 s of sound
 LEAD_PACKETS = 75  # sent at once at the start; their lateness means nothing
 _HANDSHAKE = (
-    b"GET /v1/stream HTTP/1.1\r\nHost: benchmark\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 )
 _BINARY = 0x82
